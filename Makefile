@@ -1,0 +1,47 @@
+# `make` lists the targets. Everything that needs the environment makes it first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types tests format benchmarks constraints clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(READY)
+
+setup: $(READY) ## make .venv and install the package with its tools
+
+demo: $(READY) ## cluster the digits from 500 links and write demo/report.html
+	$(BIN)/s3c2 demo -o demo
+
+test: $(READY) lint types tests ## lint, types and tests: what CI runs
+
+lint: $(READY) ## ruff, the check and the format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY) ## mypy --strict on src
+	$(BIN)/mypy
+
+tests: $(READY) ## the tests alone
+	$(BIN)/python -m pytest
+
+format: $(READY) ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+benchmarks: $(READY) ## speed, memory and agreement with plain torch, into benchmarks/results
+	$(BIN)/python benchmarks/agreement.py
+	$(BIN)/python benchmarks/scaling.py
+
+constraints: $(READY) ## write constraints.txt anew from what is installed
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.txt
+
+clean: ## remove the environment and what was made
+	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

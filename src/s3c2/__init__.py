@@ -1,0 +1,1 @@
+"""Clustering by example: learn clusters from pairs judged the same or different."""

@@ -1,0 +1,52 @@
+"""What can go wrong with what a user gave, as one small tree.
+
+::
+
+    ValueError
+    └── S3C2Error               everything below; the message says what, where and the remedy
+        ├── DataError           X: not finite, not numeric, wrong shape or columns
+        ├── LinksError          links: unknown rows, unreadable files, none of a kind
+        │   └── ContradictoryLinksError   must-links and cannot-links that exclude each other
+        └── StorageError        a model, a checkpoint or an output that cannot be read or written
+
+    ImportError
+    └── MissingExtraError       a part needs packages that an extra installs
+
+    UserWarning
+    └── LinksWarning            links that were left out, or cannot all hold
+"""
+
+from __future__ import annotations
+
+
+class S3C2Error(ValueError):
+    """Something the user gave cannot be used."""
+
+
+class DataError(S3C2Error):
+    """X cannot be used."""
+
+
+class LinksError(S3C2Error):
+    """The links cannot be used."""
+
+
+class ContradictoryLinksError(LinksError):
+    """Some must-links and cannot-links exclude each other."""
+
+
+class StorageError(S3C2Error):
+    """A file or folder cannot be read or written."""
+
+
+class MissingExtraError(ImportError):
+    """A part of s3c2 needs packages that an extra installs."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs the package '{package}'. Install it with: pip install 's3c2[{extra}]'"
+        )
+
+
+class LinksWarning(UserWarning):
+    """Links that were left out, or that cannot all hold."""
