@@ -1,0 +1,40 @@
+"""Writing a file so that a kill leaves the old content or the new one, never a part."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from s3c2.errors import StorageError
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Replace the file at `path`, or make it; errors are `StorageError`."""
+    target = Path(os.path.realpath(path))  # a link keeps pointing to the file
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    try:
+        try:
+            with open(temporary, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)  # it is still there only after an error
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise StorageError(
+            f"{os.fspath(path)} cannot be written: {error.strerror or error}. "
+            "Choose a folder that exists and that you may write to."
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":  # elsewhere a folder cannot be opened
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
