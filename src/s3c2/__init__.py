@@ -1,1 +1,54 @@
-"""Clustering by example: learn clusters from pairs judged the same or different."""
+"""Clustering by example: learn clusters from pairs judged the same or different.
+
+The names below are imported when they are first used, so that ``import s3c2`` and the command
+line's help do not wait for torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from s3c2.callbacks import Callback, Step
+    from s3c2.clunet import CluNet
+    from s3c2.estimator import S3C2
+    from s3c2.labnet import LabNet, Rates
+    from s3c2.links import Links
+    from s3c2.tuning import LinkScores, cross_validate_links
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Callback": "callbacks",
+    "CluNet": "clunet",
+    "LabNet": "labnet",
+    "LinkScores": "tuning",
+    "Links": "links",
+    "Rates": "labnet",
+    "S3C2": "estimator",
+    "Step": "callbacks",
+    "cross_validate_links": "tuning",
+}
+
+__all__ = [
+    "S3C2",
+    "Callback",
+    "CluNet",
+    "LabNet",
+    "LinkScores",
+    "Links",
+    "Rates",
+    "Step",
+    "cross_validate_links",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 's3c2' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"s3c2.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,125 @@
+"""The state of a ``fit`` under way, in one file, so that an interrupted one can go on.
+
+The file holds the weights, the optimiser's state, the step and the history; the draws of a step
+need only its number. It belongs to one set of settings, data and links: any other is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+
+from s3c2 import storage
+from s3c2.errors import StorageError
+from s3c2.links import Links
+
+SAMPLED_ROWS = 1000
+
+
+class Checkpoint:
+    """Where a run keeps its state, and what it finds there.
+
+    Parameters
+    ----------
+    path : file, written anew every ``seconds``
+    fingerprint : of settings, data and links
+    seed : the seed of this run, unless the file has one of an earlier start
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], fingerprint: str, seed: int, seconds: float = 10.0
+    ) -> None:
+        self.path = Path(path)
+        self.seconds = seconds
+        self.content: dict[str, Any] = {"fingerprint": fingerprint, "seed": seed, "done": {}}
+        self.content["complete"] = []
+        self.tensors: dict[str, Tensor] = {}
+        if self.path.exists():
+            self.content, self.tensors = storage.read(self.path, "checkpoint")
+            if self.content["fingerprint"] != fingerprint:
+                raise StorageError(
+                    f"The checkpoint '{self.path}' belongs to a fit with other settings, data or "
+                    "links. Remove it, or name another file."
+                )
+        self._next = time.monotonic() + seconds
+
+    @property
+    def seed(self) -> int:
+        return int(self.content["seed"])
+
+    def due(self) -> bool:
+        return time.monotonic() >= self._next
+
+    def restore(
+        self, stage: str, network: nn.Module, optimizer: torch.optim.Optimizer
+    ) -> tuple[int, bool, dict[str, Tensor]]:
+        """Lay the stage's state into the network and optimiser: (steps done, complete, history)."""
+        if stage not in self.content["done"]:
+            return 0, False, {}
+        network.load_state_dict(_under(self.tensors, f"{stage}.network."))
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _under(self.tensors, f"{stage}.optimizer.").items():
+            number, key = name.split(".", 1)
+            state.setdefault(int(number), {})[key] = tensor
+        groups = optimizer.state_dict()["param_groups"]
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
+        device = next(network.parameters()).device
+        history = _under(self.tensors, f"{stage}.history.")
+        complete = stage in self.content["complete"]
+        done = int(self.content["done"][stage])
+        return done, complete, {name: values.to(device) for name, values in history.items()}
+
+    def save(
+        self,
+        stage: str,
+        done: int,
+        network: nn.Module,
+        optimizer: torch.optim.Optimizer | None,
+        history: dict[str, Tensor],
+    ) -> None:
+        """Write the stage's state, with the complete stages before it.
+
+        Without an optimiser the stage is complete: no step of it will be taken again.
+        """
+        self.tensors = {k: v for k, v in self.tensors.items() if not k.startswith(f"{stage}.")}
+        for name, tensor in network.state_dict().items():
+            self.tensors[f"{stage}.network.{name}"] = tensor.detach().clone()
+        for name, values in history.items():
+            self.tensors[f"{stage}.history.{name}"] = values
+        for number, state in (optimizer.state_dict()["state"] if optimizer else {}).items():
+            for key, tensor in state.items():
+                self.tensors[f"{stage}.optimizer.{number}.{key}"] = tensor
+        self.content["done"][stage] = done
+        if optimizer is None:
+            self.content["complete"].append(stage)
+        storage.write(self.path, "checkpoint", self.content, self.tensors)
+        self._next = time.monotonic() + self.seconds
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def fingerprint(settings: dict[str, Any], X: Any, links: Links) -> str:
+    """A digest that tells one fit from another: settings, a sample of the rows, all links."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    digest.update(f"{X.shape}{X.dtype}".encode())
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, SAMPLED_ROWS).astype(np.int64))
+    sample = X[rows]
+    sample = sample.toarray() if sparse.issparse(sample) else np.asarray(sample)
+    digest.update(np.ascontiguousarray(sample).tobytes())
+    for part in (links.must, links.cannot, links.must_weight, links.cannot_weight):
+        digest.update(f"{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
+def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k[len(prefix) :]: v for k, v in tensors.items() if k.startswith(prefix)}

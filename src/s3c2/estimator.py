@@ -1,0 +1,399 @@
+"""S3C2: the two-stage method. Open this file first."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from s3c2 import published
+from s3c2.base import SiameseEstimator, check_choice
+from s3c2.clunet import CACHE_MEMORY, CluNet
+from s3c2.errors import LinksError, LinksWarning
+from s3c2.labnet import LabNet
+from s3c2.links import Links
+from s3c2.rows import Rows
+from s3c2.training import History
+
+
+class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, SiameseEstimator):
+    """Clustering by example: clusters learned from must-links and cannot-links.
+
+    LabNet learns from the given links to label any pair of rows; CluNet learns the clusters from
+    the pairs so labelled, and from the given links.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    network : {"dense", "convolutional"}, default="dense"
+        "convolutional" takes images, (n, h, w) or (n, channels, h, w).
+    encoder, decoder : nn.Module, optional
+        Your own network instead: an encoder (rows, *shape) → (rows, …), used as LabNet's encoder
+        and, with a softmax layer on top, as CluNet. Each gets a copy that starts from the weights
+        the module has. The decoder serves ``semi_supervised``.
+    layers : tuple of int, default=(256, 256, 256)
+        Sizes of the dense networks: hidden layers, then LabNet's representation.
+    dropout : float, optional
+        After each hidden layer. By default the published 0.1 (dense) or 0.5 (convolutional).
+    semi_supervised : bool, default=False
+        Train LabNet also on the reconstruction of all rows, eq. (2).
+    reconstruction_weight : float, default=0.05
+        λ of eq. (2).
+    reconstruction : {"sum", "mean"}, default="sum"
+        ‖x̂ − x‖² summed over columns as in the paper, or their mean.
+    threshold : float, default=0.3
+        T: LabNet's squared distances below it are must-links.
+    labnet_epochs, labnet_steps, labnet_links, labnet_pairs, labnet_optimizer : optional
+        LabNet's length (``steps`` wins over ``epochs``), batch and optimiser. By default as
+        published.
+    clunet_steps, clunet_links, clunet_pairs, clunet_optimizer : optional
+        The same for CluNet.
+    learning_rate : float, default=1e-3
+    scale : {None, "standard", "unit"}, default=None
+        Scaling learned in ``fit`` and kept with the model: columns to mean 0 and deviation 1, or
+        onto [0, 1]. Images have one scale for all pixels.
+    contradictions : {"raise", "drop"}, default="raise"
+        Contradictory links are refused, or left out with a warning that says how many.
+    cache_memory : int, default=2**27
+        Bytes for LabNet's representation of the rows while CluNet trains.
+    device : str, default="auto"
+        "auto" takes a GPU if there is one.
+    random_state : int, numpy generator or None
+        The same seed gives the same labels.
+    verbose : int, default=1
+        0 switches progress off.
+    callbacks : Callback, function of a Step, or a list of them
+        Told about every step.
+    checkpoint : path, optional
+        File in which ``fit`` keeps its state. After an interruption the same ``fit`` goes on from
+        it and ends with the labels of an uninterrupted one; a finished ``fit`` removes it.
+
+    Attributes
+    ----------
+    labels_ : (n,) cluster of each row of ``fit``
+    labnet_, clunet_ : the fitted LabNet and CluNet
+    threshold_ : the T in use
+    history_ : {"labnet": …, "clunet": …}, each a dict of loss terms per step
+    n_features_in_ : number of columns
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from s3c2 import S3C2, Links
+    >>> X, y = load_digits(n_class=3, return_X_y=True)
+    >>> links = Links.from_labels(y, 300, random_state=0)
+    >>> model = S3C2(n_clusters=3, scale="unit", clunet_steps=200, random_state=0)
+    >>> labels = model.fit_predict(X, links=links)
+    >>> model.score(X, links=Links.from_labels(y, 1000, random_state=1)) > 0.8
+    True
+    """
+
+    # Both follow the rows when scikit-learn's metadata routing is switched on.
+    __metadata_request__fit: ClassVar = {"links": True, "sample_id": True}
+    __metadata_request__score: ClassVar = {"links": True, "sample_id": True}
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        network: str = "dense",
+        encoder: nn.Module | None = None,
+        decoder: nn.Module | None = None,
+        layers: tuple[int, ...] = published.LAYERS,
+        dropout: float | None = None,
+        semi_supervised: bool = False,
+        reconstruction_weight: float = published.RECONSTRUCTION_WEIGHT,
+        reconstruction: str = "sum",
+        threshold: float = published.THRESHOLD,
+        labnet_epochs: int | None = None,
+        labnet_steps: int | None = None,
+        labnet_links: int | None = None,
+        labnet_pairs: int | None = None,
+        labnet_optimizer: str | None = None,
+        clunet_steps: int | None = None,
+        clunet_links: int | None = None,
+        clunet_pairs: int | None = None,
+        clunet_optimizer: str | None = None,
+        learning_rate: float = published.LEARNING_RATE,
+        scale: str | None = None,
+        contradictions: Literal["raise", "drop"] = "raise",
+        cache_memory: int = CACHE_MEMORY,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 1,
+        callbacks: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.network = network
+        self.encoder = encoder
+        self.decoder = decoder
+        self.layers = layers
+        self.dropout = dropout
+        self.semi_supervised = semi_supervised
+        self.reconstruction_weight = reconstruction_weight
+        self.reconstruction = reconstruction
+        self.threshold = threshold
+        self.labnet_epochs = labnet_epochs
+        self.labnet_steps = labnet_steps
+        self.labnet_links = labnet_links
+        self.labnet_pairs = labnet_pairs
+        self.labnet_optimizer = labnet_optimizer
+        self.clunet_steps = clunet_steps
+        self.clunet_links = clunet_links
+        self.clunet_pairs = clunet_pairs
+        self.clunet_optimizer = clunet_optimizer
+        self.learning_rate = learning_rate
+        self.scale = scale
+        self.contradictions = contradictions
+        self.cache_memory = cache_memory
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+
+    @classmethod
+    def as_published(
+        cls,
+        n_clusters: int,
+        network: str = "dense",
+        semi_supervised: bool = False,
+        dropout: float | None = None,
+    ) -> Self:
+        """The method of the paper to the letter, with the script's value where it is silent.
+
+        Parameters
+        ----------
+        n_clusters : int
+        network : {"dense", "convolutional"}
+        semi_supervised : bool
+            Whether LabNet also learns to reconstruct all rows.
+        dropout : float, optional
+            By default 0.1 for dense networks (the paper takes 0.5 for Reuters) and 0.5 for
+            convolutional ones.
+        """
+        check_choice(cls(network=network), "network", tuple(published.DROPOUT))
+        labnet = published.labnet_training(network, semi_supervised)
+        clunet = published.clunet_training()
+        return cls(
+            n_clusters,
+            network=network,
+            semi_supervised=semi_supervised,
+            dropout=published.DROPOUT[network] if dropout is None else dropout,
+            layers=published.LAYERS,
+            threshold=published.THRESHOLD,
+            reconstruction_weight=published.RECONSTRUCTION_WEIGHT,
+            reconstruction="sum",
+            labnet_epochs=labnet.epochs,
+            labnet_steps=labnet.steps,
+            labnet_links=labnet.links,
+            labnet_pairs=labnet.pairs or None,
+            labnet_optimizer=labnet.optimizer,
+            clunet_steps=clunet.steps,
+            clunet_links=clunet.links,
+            clunet_pairs=clunet.pairs,
+            clunet_optimizer=clunet.optimizer,
+            learning_rate=published.LEARNING_RATE,
+            scale=None,
+        )
+
+    def fit(
+        self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
+    ) -> Self:
+        """Learn the clusters of X from the links.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w)
+        y : ignored
+        links : Links
+            By row number, or by ids that ``sample_id`` resolves. They are used as given, never
+            their closure.
+        sample_id : (n,), optional
+            The rows' ids. With them links follow their rows through cross-validation.
+        """
+        labnet, clunet = self._stages()
+        rows = self._read(X, reset=True)
+        self._check_n_clusters(rows)
+        links = self._resolve(links, sample_id, rows)
+        self._warn_of_too_many_groups(links)
+        run, seed = self._begin(rows, links)
+        with run:
+            labnet._adopt(self)
+            labnet._train(rows, links, run, seed)
+            clunet._adopt(self)
+            clunet._train(rows, links, labnet, run, seed)
+        self.labnet_ = labnet
+        self.clunet_ = clunet
+        self.labels_: NDArray[np.int64] = clunet._labels(rows)
+        self.preparation_: dict[str, Any] | None = None
+        return self
+
+    @property
+    def history_(self) -> dict[str, History]:
+        check_is_fitted(self)
+        return {"labnet": self.labnet_.history_, "clunet": self.clunet_.history_}
+
+    @property
+    def threshold_(self) -> float:
+        check_is_fitted(self)
+        return self.labnet_.threshold_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.labnet_._n_features_out
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The cluster of each row: (n,). The same for a row alone, in any batch and order."""
+        check_is_fitted(self)
+        return self.clunet_._labels(self._read(X, reset=False))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """The posteriors p(k | x): (n, n_clusters)."""
+        check_is_fitted(self)
+        return self.clunet_._posteriors(self._read(X, reset=False))
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """LabNet's representation h(x): (n, dimensions)."""
+        check_is_fitted(self)
+        return self.labnet_._represent(self._read(X, reset=False))
+
+    def score(
+        self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
+    ) -> float:
+        """Pair accuracy: the share of these links that the clusters of X respect.
+
+        Weights count: a link of weight 0.5 is half a link.
+
+        Parameters
+        ----------
+        X : rows that the links speak of
+        y : ignored
+        links : Links
+        sample_id : (n,), optional
+        """
+        check_is_fitted(self)
+        if links is None:
+            raise LinksError(
+                "score measures the clusters against links, and got none. Pass score(X, links=…). "
+                "Inside GridSearchCV or cross_validate switch metadata routing on, "
+                "sklearn.set_config(enable_metadata_routing=True), and pass links and sample_id "
+                "to fit: both then reach score. cross_validate_links does without."
+            )
+        rows = self._read(X, reset=False)
+        links = links.resolve(rows.n, sample_id)
+        if links.n_links == 0:
+            raise LinksError("score needs at least one link, and got none.")
+        labels = self.clunet_._labels(rows)
+        return pair_accuracy(labels, links)
+
+    # Steps of fit
+
+    def _stages(self) -> tuple[LabNet, CluNet]:
+        """The two networks with their share of the parameters, checked."""
+        shared = {
+            name: getattr(self, name)
+            for name in (
+                "network", "encoder", "layers", "dropout", "learning_rate", "scale",
+                "contradictions", "device", "verbose",
+            )
+        }  # fmt: skip
+        labnet = LabNet(
+            **shared,
+            decoder=self.decoder,
+            semi_supervised=self.semi_supervised,
+            reconstruction_weight=self.reconstruction_weight,
+            reconstruction=self.reconstruction,
+            threshold=self.threshold,
+            epochs=self.labnet_epochs,
+            steps=self.labnet_steps,
+            batch_links=self.labnet_links,
+            batch_pairs=self.labnet_pairs,
+            optimizer=self.labnet_optimizer,
+        )
+        clunet = CluNet(
+            self.n_clusters,
+            **shared,
+            steps=self.clunet_steps,
+            batch_links=self.clunet_links,
+            batch_pairs=self.clunet_pairs,
+            optimizer=self.clunet_optimizer,
+            cache_memory=self.cache_memory,
+        )
+        labnet._check_parameters()
+        clunet._check_parameters()
+        return labnet, clunet
+
+    def _check_n_clusters(self, rows: Rows) -> None:
+        if self.n_clusters > rows.n:
+            raise ValueError(
+                "The 'n_clusters' parameter of S3C2 must be at most the number of rows. "
+                f"Got n_clusters={self.n_clusters} with n_samples={rows.n}."
+            )
+        if self.n_clusters == 1:
+            warnings.warn(
+                "n_clusters=1 puts every row into one cluster, whatever the links say.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _warn_of_too_many_groups(self, links: Links) -> None:
+        rows = links.cannot_clique(self.n_clusters)
+        if rows is not None and self.n_clusters > 1:
+            shown = ", ".join(map(str, rows[:12])) + (" …" if len(rows) > 12 else "")
+            warnings.warn(
+                f"The links ask for at least {len(rows)} clusters, and n_clusters is "
+                f"{self.n_clusters}: the rows {shown} are all cannot-linked to each other. "
+                "Raise n_clusters, or check these links.",
+                LinksWarning,
+                stacklevel=3,
+            )
+
+    # Saving
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        check_is_fitted(self)
+        content, tensors = super()._pack()
+        content["threshold"] = self.threshold_
+        content["preparation"] = self.preparation_
+        tensors["labels"] = torch.from_numpy(self.labels_.astype(np.int32))
+        for stage in (self.labnet_, self.clunet_):
+            tensors |= stage._pack()[1]
+        return content, tensors
+
+    def _unpack(self, content: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        super()._unpack(content, tensors)
+        labnet, clunet = self._stages()
+        labnet._unpack(content, tensors)
+        clunet._unpack(content, tensors)
+        self.labnet_ = labnet
+        self.clunet_ = clunet
+        self.labels_ = tensors["labels"].numpy().astype(np.int64)
+        self.preparation_ = content["preparation"]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []  # everything comes out as float32
+        return tags
+
+
+def pair_accuracy(labels: NDArray[np.int64], links: Links) -> float:
+    """Weighted share of links (by row number) that the labels respect."""
+    right_must = labels[links.must[:, 0]] == labels[links.must[:, 1]]
+    right_cannot = labels[links.cannot[:, 0]] != labels[links.cannot[:, 1]]
+    return float(
+        np.average(
+            np.concatenate([right_must, right_cannot]),
+            weights=np.concatenate([links.must_weight, links.cannot_weight]),
+        )
+    )

@@ -1,0 +1,54 @@
+"""A network over all rows, in batches of one fixed size.
+
+A matrix product may round differently for another number of rows. Every batch has the same size,
+the last one padded, so that a row's result is bit for bit the same alone, in any batch and order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from s3c2.progress import Progress
+from s3c2.rows import Rows
+
+VECTOR_BATCH = 1024
+IMAGE_BATCH = 256
+
+
+def batches(network: nn.Module, rows: Rows) -> Iterator[tuple[int, Tensor]]:
+    """Yield (first row number, the network's output for the rows from there on)."""
+    size = VECTOR_BATCH if len(rows.shape) == 1 else IMAGE_BATCH
+    network = network.to(rows.device).eval()
+    for start in range(0, rows.n, size):
+        x = rows.block(start, min(start + size, rows.n))
+        n = len(x)
+        if n < size:
+            x = torch.cat([x, x.new_zeros(size - n, *x.shape[1:])])
+        with torch.inference_mode():
+            yield start, network(x)[:n]
+
+
+def apply_to_rows(
+    network: nn.Module,
+    rows: Rows,
+    what: str,
+    verbose: int,
+    then: Callable[[Tensor], Tensor] = lambda out: out,
+) -> NDArray[Any]:
+    """The network's output for every row, each batch passed through ``then`` first."""
+    result: NDArray[Any] | None = None
+    with Progress(what, rows.n, verbose) as progress:
+        for start, out in batches(network, rows):
+            block = then(out).cpu().numpy()
+            if result is None:
+                result = np.empty((rows.n, *block.shape[1:]), dtype=block.dtype)
+            result[start : start + len(block)] = block
+            progress.update(start + len(block))
+    assert result is not None  # X has at least one row
+    return result

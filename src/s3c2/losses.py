@@ -1,0 +1,108 @@
+"""The paper's equations, as pure functions.
+
+Every function works on the last dimension(s) and keeps those before it, so that a leading
+dimension may hold replicas. Nothing is normalised, clipped or averaged beyond what the equation
+says. One convention for labels: ``must`` is True for a must-link, False for a cannot-link.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def squared_distance(h_a: Tensor, h_b: Tensor) -> Tensor:
+    """d(x, y)² = ‖h(x) − h(y)‖², exactly 0 for equal representations.
+
+    Parameters
+    ----------
+    h_a, h_b : (..., pairs, dimensions)
+
+    Returns
+    -------
+    (..., pairs)
+    """
+    return (h_a - h_b).square().sum(-1)
+
+
+def is_must_link(d2: Tensor, threshold: float) -> Tensor:
+    """The one place where a distance becomes a label: d² < T is a must-link."""
+    return d2 < threshold
+
+
+def contrastive(d2: Tensor, must: Tensor, weight: Tensor) -> Tensor:
+    """Contrastive loss, eq. (1), with margin 1.
+
+    1/|L| · ( Σ_M d² + Σ_C max{1 − d, 0}² ); a weight multiplies its pair's term, and |L| becomes
+    the sum of the weights.
+
+    Parameters
+    ----------
+    d2 : (..., pairs)
+        Squared distances.
+    must : (..., pairs), bool
+    weight : (..., pairs)
+
+    Returns
+    -------
+    (...,)
+    """
+    # sqrt has an infinite slope at 0; there the distance is taken as the constant 0, so that the
+    # gradient of two rows that coincide is 0 and finite.
+    apart = d2 > 0
+    d = torch.where(apart, d2, 1.0).sqrt() * apart
+    terms = torch.where(must, d2, (1 - d).clamp(min=0).square())
+    return weighted_mean(terms, weight)
+
+
+def reconstruction_error(x_hat: Tensor, x: Tensor, over: str = "sum") -> Tensor:
+    """‖x̂ − x‖² of each row; ``over="mean"`` divides it by the number of columns.
+
+    Parameters
+    ----------
+    x_hat, x : (..., rows, columns)
+
+    Returns
+    -------
+    (..., rows)
+    """
+    squares = (x_hat - x).square()
+    return squares.sum(-1) if over == "sum" else squares.mean(-1)
+
+
+def same_probability(p_a: Tensor, p_b: Tensor) -> Tensor:
+    """pˢ(x, y) = Σₖ pₖ(x) pₖ(y), the probability of the same cluster.
+
+    Parameters
+    ----------
+    p_a, p_b : (..., pairs, K)
+
+    Returns
+    -------
+    (..., pairs)
+    """
+    return (p_a * p_b).sum(-1)
+
+
+def misclassification(p_same: Tensor, must: Tensor, weight: Tensor) -> Tensor:
+    """Misclassification loss, eq. (3), over a batch of labelled pairs.
+
+    1/|P| · ( Σ_M̃ (1 − pˢ) + Σ_C̃ pˢ ); a weight multiplies its pair's term, and |P| becomes the
+    sum of the weights.
+
+    Parameters
+    ----------
+    p_same : (..., pairs)
+    must : (..., pairs), bool
+    weight : (..., pairs)
+
+    Returns
+    -------
+    (...,)
+    """
+    return weighted_mean(torch.where(must, 1 - p_same, p_same), weight)
+
+
+def weighted_mean(terms: Tensor, weight: Tensor) -> Tensor:
+    """Σ wᵢ tᵢ / Σ wᵢ over the last dimension."""
+    return (terms * weight).sum(-1) / weight.sum(-1)

@@ -1,0 +1,42 @@
+"""Shared by the tests: small data with clear clusters, and few threads for small networks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from s3c2 import Links
+
+torch.set_num_threads(1)  # two threads only get into each other's way at these sizes
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """Three well separated groups of 40 rows in 5 columns: (X, y)."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 40)
+    X = rng.normal(size=(120, 5)) * 0.3 + np.eye(3, 5)[y] * 3
+    order = rng.permutation(120)
+    return X[order].astype(np.float32), y[order]
+
+
+@pytest.fixture(scope="session")
+def blob_links(blobs):
+    """80 links of the blobs."""
+    return Links.from_labels(blobs[1], 80, random_state=0)
+
+
+@pytest.fixture
+def small():
+    """Settings for a fit that takes a fraction of a second."""
+    return {
+        "layers": (128, 16),
+        "labnet_steps": 60,
+        "clunet_steps": 150,
+        "clunet_pairs": 60,
+        "learning_rate": 2e-3,
+        "scale": "standard",
+        "random_state": 0,
+        "verbose": 0,
+    }

@@ -1,0 +1,100 @@
+"""CluNet and the pairs LabNet labels for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from s3c2 import CluNet, LabNet, Links, losses
+from s3c2.clunet import LabelledPool
+from s3c2.errors import LinksError
+from s3c2.rows import Rows
+
+
+@pytest.fixture(scope="module")
+def labnet(blobs, blob_links):
+    return LabNet(layers=(64, 16), steps=80, learning_rate=2e-3, random_state=0, verbose=0).fit(
+        blobs[0], links=blob_links
+    )
+
+
+@pytest.mark.parametrize("memory", [2**27, 40 * 16 * 4])
+def test_pool_labels_pairs_as_labnet_does(blobs, labnet, memory):
+    X = blobs[0]
+    pool = LabelledPool(Rows(X, (5,)), labnet, memory, seed=0)
+    assert len(pool.h) == (120 if memory == 2**27 else 40)
+    seen = set()
+    for step in range(20):
+        a, b, must = pool.draw(50, step)
+        assert a.shape == b.shape == must.shape == (1, 50)
+        assert (must[0].numpy() == labnet.same(X[a[0]], X[b[0]])).all()
+        seen |= set(a[0])
+    assert len(seen) == len(pool.h)  # every row of the pool is drawn from
+
+
+def test_by_itself(blobs, blob_links, labnet):
+    X, y = blobs
+    clunet = CluNet(3, layers=(64, 16), steps=150, batch_pairs=60, random_state=0, verbose=0)
+    clunet.fit(X, links=blob_links, labnet=labnet)
+    assert (clunet.predict(X) == clunet.labels_).all()
+    p = clunet.predict_proba(X)
+    assert np.allclose(p.sum(1), 1)
+    assert (p.argmax(1) == clunet.labels_).all()
+    same = clunet.labels_[:, None] == clunet.labels_
+    assert (same == (y[:, None] == y)).mean() > 0.9
+    with pytest.raises(LinksError, match="labnet=labnet"):
+        clunet.fit(X, links=blob_links)
+
+
+def test_step_loss_is_equation_3_over_links_and_labelled_pairs(blobs, labnet):
+    """One step with weights and without dropout, recomputed pair by pair."""
+    X, y = blobs
+    links = Links.from_labels(y, 30, random_state=0)
+    links = Links(must=links.must, cannot=links.cannot, n_samples=120, cannot_weight=0.25)
+    kept = []
+    clunet = CluNet(
+        3, layers=(8, 4), dropout=0.0, steps=1, batch_pairs=40, learning_rate=1e-12,
+        random_state=0, verbose=0, callbacks=lambda step: kept.append(step.loss),
+    ).fit(X, links=links, labnet=labnet)  # fmt: skip
+    total, weight = 0.0, 0.0
+    p = clunet.predict_proba(X).astype(np.float64)
+    # All 30 links are in the batch of at most 100.
+    for pairs, must, w in ((links.must, True, 1.0), (links.cannot, False, 0.25)):
+        for a, b in pairs:
+            total += w * (1 - p[a] @ p[b] if must else p[a] @ p[b])
+            weight += w
+    pool_seed = clunet_seed(0)
+    a, b, musts = LabelledPool(Rows(X, (5,)), labnet, 2**27, pool_seed).draw(40, 0)
+    for i, j, must in zip(a[0], b[0], musts[0]):
+        total += 1 - p[i] @ p[j] if must else p[i] @ p[j]
+        weight += 1
+    assert kept[0] == pytest.approx(total / weight, rel=1e-5)
+
+
+def clunet_seed(seed):
+    from s3c2.clunet import STAGE
+    from s3c2.randomness import Purpose, derived_seed
+
+    return derived_seed(seed, Purpose.STAGE, STAGE)
+
+
+def test_labnet_is_frozen(blobs, blob_links, labnet):
+    before = [p.detach().clone() for p in labnet.encoder_.parameters()]
+    CluNet(3, layers=(8, 4), steps=3, verbose=0).fit(blobs[0], links=blob_links, labnet=labnet)
+    assert all(torch.equal(a, b) for a, b in zip(before, labnet.encoder_.parameters()))
+
+
+def test_equal_sized_clusters_are_what_threshold_0_asks_for():
+    """With every pair a cannot-link the loss is Σ p̂², least for equal shares."""
+    n, K = 12, 3
+    equal = torch.eye(K).repeat(n // K, 1)
+    lopsided = torch.eye(K)[torch.tensor([0] * 8 + [1] * 3 + [2])]
+    cannot, weight = torch.zeros(n * n, dtype=torch.bool), torch.ones(n * n)
+
+    def loss(p):
+        same = losses.same_probability(p[:, None], p[None]).ravel()
+        return float(losses.misclassification(same, cannot, weight))
+
+    assert loss(equal) == pytest.approx(1 / K)
+    assert loss(lopsided) > loss(equal)

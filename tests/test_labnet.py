@@ -1,0 +1,158 @@
+"""LabNet by itself: a pair verifier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+from s3c2 import LabNet, Links
+from s3c2.errors import LinksError, StorageError
+
+QUICK = {"layers": (64, 16), "steps": 80, "learning_rate": 2e-3, "random_state": 0, "verbose": 0}
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs, blob_links):
+    return LabNet(scale="standard", **QUICK).fit(blobs[0], links=blob_links)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    data = load_digits(n_class=4)
+    return data.images / 16, data.target
+
+
+def test_unseen_pairs_are_labelled(fitted, blobs):
+    rates = fitted.rates(Links.from_labels(blobs[1], 1000, random_state=5))
+    assert min(rates.accuracy, rates.ml_rate, rates.cl_rate) > 0.95
+
+
+def test_rates_are_the_papers(fitted, blobs):
+    X, y = blobs
+    links = Links.from_labels(y, 100, random_state=5)
+    h = fitted.transform(X).astype(np.float64)
+    for T in (0.001, 0.3, 0.9):
+        rates = fitted.rates(links, X, threshold=T)
+        must = [((h[a] - h[b]) ** 2).sum() < T for a, b in links.must]
+        cannot = [((h[a] - h[b]) ** 2).sum() >= T for a, b in links.cannot]
+        assert rates.ml_rate == np.mean(must)
+        assert rates.cl_rate == np.mean(cannot)
+        assert rates.accuracy == np.mean(must + cannot)
+
+
+def test_a_rate_of_no_pairs_is_nan(fitted):
+    rates = fitted.rates(Links(must=[(0, 1)], n_samples=120))
+    assert np.isnan(rates.cl_rate)
+    assert np.isfinite(rates.accuracy)
+
+
+def test_distance_and_same_agree_with_the_threshold(fitted, blobs):
+    X, y = blobs
+    a, b = X[:60], X[60:]
+    d2 = fitted.distance(a, b)
+    assert (fitted.same(a, b) == (d2 < 0.3)).all()
+    assert (fitted.same(a, b) == (y[:60] == y[60:])).mean() > 0.95
+    assert (fitted.distance(X, X) == 0).all()
+    with pytest.raises(ValueError, match="X_a has 60 rows and X_b 59"):
+        fitted.distance(a, b[1:])
+
+
+@pytest.mark.parametrize("semi_supervised", [False, True])
+@pytest.mark.parametrize("network", ["dense", "convolutional"])
+def test_every_combination_learns_digits(digits, network, semi_supervised):
+    X, y = digits
+    links = Links.from_labels(y, 300, random_state=0)
+    labnet = LabNet(
+        network=network, semi_supervised=semi_supervised, layers=(64, 32), steps=120, dropout=0.1,
+        batch_links=50, batch_pairs=20, reconstruction_weight=0.005, random_state=0, verbose=0,
+    ).fit(X, links=links)  # fmt: skip
+    assert labnet.rates(Links.from_labels(y, 1000, random_state=5), X).accuracy > 0.85
+    assert ("reconstruction" in labnet.history_) == semi_supervised
+    if semi_supervised:
+        errors = labnet.history_["reconstruction"]
+        assert errors[-20:].mean() < 0.9 * errors[:5].mean()
+
+
+def test_semi_supervised_loss_is_equation_2(blobs, blob_links):
+    """The first step's loss from the fitted networks' starting weights, term by term."""
+    X = blobs[0]
+    kept = {}
+
+    def keep(step):
+        kept.setdefault("terms", {k: float(v) for k, v in step.terms.items()})
+
+    LabNet(semi_supervised=True, callbacks=keep, **{**QUICK, "steps": 1}).fit(X, links=blob_links)
+    terms = kept["terms"]
+    assert terms["loss"] == pytest.approx(terms["contrastive"] + 0.05 * terms["reconstruction"])
+    # A network with small weights reconstructs near 0, so a pair costs about 2·E‖x‖².
+    assert terms["reconstruction"] == pytest.approx(2 * (X**2).sum(1).mean(), rel=0.35)
+    mean = {**QUICK, "steps": 1, "reconstruction": "mean"}
+    kept.clear()
+    LabNet(semi_supervised=True, callbacks=keep, **mean).fit(X, links=blob_links)
+    assert kept["terms"]["reconstruction"] == pytest.approx(terms["reconstruction"] / 5, rel=1e-5)
+
+
+def test_published_lengths(blobs):
+    X, y = blobs
+    links = Links.from_labels(y, 300, random_state=0)
+    small = {"layers": (8, 4), "random_state": 0, "verbose": 0}
+    # 100 epochs of two batches (256 and 44 links); semi-supervised, of six batches of 50.
+    assert len(LabNet(**small).fit(X, links=links).history_["loss"]) == 200
+    semi = LabNet(semi_supervised=True, **small).fit(X, links=links)
+    assert len(semi.history_["loss"]) == 600
+    assert len(LabNet(epochs=3, **small).fit(X, links=links).history_["loss"]) == 6
+    assert len(LabNet(epochs=3, steps=5, **small).fit(X, links=links).history_["loss"]) == 5
+
+
+def test_own_encoder_and_decoder(blobs, blob_links):
+    own = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(5, 32), nn.ReLU(), nn.Dropout(0.1),
+                        nn.Linear(32, 8))  # fmt: skip
+    decoder = nn.Linear(8, 5)
+    start = own[1].weight.detach().clone()
+    before = blobs[0].copy()
+    quick = {k: v for k, v in QUICK.items() if k != "layers"}
+    one, two = (
+        LabNet(encoder=own, decoder=decoder, semi_supervised=True, **quick).fit(
+            blobs[0], links=blob_links
+        )
+        for _ in range(2)
+    )
+    assert torch.equal(own[1].weight, start)  # the caller's module is not trained
+    assert (blobs[0] == before).all()  # and an in-place layer does not reach the caller's X
+    assert (one.transform(blobs[0]) == two.transform(blobs[0])).all()
+    assert one.transform(blobs[0]).shape == (120, 8)
+
+
+def test_save_and_load(fitted, blobs, tmp_path):
+    fitted.save(tmp_path / "labnet")
+    loaded = LabNet.load(tmp_path / "labnet")
+    assert (loaded.transform(blobs[0]) == fitted.transform(blobs[0])).all()
+    links = Links.from_labels(blobs[1], 100, random_state=5)
+    assert loaded.rates(links, blobs[0]) == fitted.rates(links)
+    with pytest.raises(LinksError, match=r"pass rates\(links, X\)"):
+        loaded.rates(links)
+    from s3c2 import S3C2
+
+    with pytest.raises(StorageError, match="holds a LabNet, not a S3C2"):
+        S3C2.load(tmp_path / "labnet")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"network": "recurrent"}, "'network' parameter of LabNet must be one of 'dense'"),
+        ({"dropout": 1.5}, r"'dropout' .* range \[0, 0.99\]. Got 1.5"),
+        ({"threshold": -1}, "'threshold' .* Got -1"),
+        ({"steps": 2.5}, "'steps' .* must be an int .* Got 2.5"),
+        ({"optimizer": "sgd"}, "'optimizer' .* 'adam'"),
+        ({"scale": "rank"}, "'scale' .* 'standard', 'unit'"),
+        ({"device": "tpu-9"}, "'device' parameter is 'tpu-9'"),
+        ({"callbacks": [3]}, "'callbacks' parameter"),
+    ],
+)
+def test_bad_parameters(blobs, blob_links, given, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        LabNet(**{**QUICK, **given}).fit(blobs[0], links=blob_links)

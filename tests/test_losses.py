@@ -1,0 +1,158 @@
+"""Every loss against a slow loop over its equation, and at its edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from s3c2 import losses
+
+
+def slow_contrastive(h_a, h_b, must, weight):
+    total = 0.0
+    for a, b, m, w in zip(h_a, h_b, must, weight):
+        d = math.sqrt(sum((float(x) - float(y)) ** 2 for x, y in zip(a, b)))
+        total += float(w) * (d**2 if m else max(1 - d, 0) ** 2)
+    return total / float(sum(weight))
+
+
+def slow_misclassification(p_a, p_b, must, weight):
+    total = 0.0
+    for a, b, m, w in zip(p_a, p_b, must, weight):
+        same = sum(float(x) * float(y) for x, y in zip(a, b))
+        total += float(w) * (1 - same if m else same)
+    return total / float(sum(weight))
+
+
+def five_points(rng, kind):
+    h_a, h_b = torch.tensor(rng.uniform(size=(2, 5, 3)) * 0.7)
+    must = {"mixed": [1, 0, 1, 0, 0], "only must": [1] * 5, "only cannot": [0] * 5}[kind]
+    weight = torch.tensor(rng.uniform(0.1, 1, size=5))
+    return h_a, h_b, torch.tensor(must, dtype=torch.bool), weight
+
+
+@pytest.mark.parametrize("kind", ["mixed", "only must", "only cannot"])
+def test_contrastive_is_equation_1(kind):
+    h_a, h_b, must, weight = five_points(np.random.default_rng(0), kind)
+    fast = losses.contrastive(losses.squared_distance(h_a, h_b), must, weight)
+    assert float(fast) == pytest.approx(slow_contrastive(h_a, h_b, must, weight), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["mixed", "only must", "only cannot"])
+def test_misclassification_is_equation_3(kind):
+    h_a, h_b, must, weight = five_points(np.random.default_rng(1), kind)
+    p_a, p_b = h_a.softmax(-1), h_b.softmax(-1)
+    fast = losses.misclassification(losses.same_probability(p_a, p_b), must, weight)
+    assert float(fast) == pytest.approx(slow_misclassification(p_a, p_b, must, weight), abs=1e-12)
+
+
+@pytest.mark.parametrize("over", ["sum", "mean"])
+def test_reconstruction_error_is_the_squared_norm(over):
+    x, x_hat = torch.tensor(np.random.default_rng(2).normal(size=(2, 4, 6)))
+    fast = losses.reconstruction_error(x_hat, x, over)
+    for row in range(4):
+        slow = sum((float(a) - float(b)) ** 2 for a, b in zip(x_hat[row], x[row]))
+        assert float(fast[row]) == pytest.approx(slow / (6 if over == "mean" else 1), abs=1e-12)
+
+
+def test_leading_dimensions_are_replicas():
+    rng = np.random.default_rng(3)
+    h_a, h_b = torch.tensor(rng.uniform(size=(2, 4, 5, 3)))
+    must = torch.tensor(rng.uniform(size=(4, 5)) < 0.5)
+    weight = torch.tensor(rng.uniform(0.1, 1, size=(4, 5)))
+    together = losses.contrastive(losses.squared_distance(h_a, h_b), must, weight)
+    for r in range(4):
+        alone = losses.contrastive(losses.squared_distance(h_a[r], h_b[r]), must[r], weight[r])
+        assert float(together[r]) == float(alone)
+
+
+@pytest.mark.parametrize("must", [True, False])
+def test_one_pair(must):
+    d2 = torch.tensor([0.25])
+    loss = losses.contrastive(d2, torch.tensor([must]), torch.ones(1))
+    assert float(loss) == pytest.approx(0.25)  # the two losses cross at d² = 1/4
+
+
+@pytest.mark.parametrize("must", [True, False])
+def test_gradient_at_distance_0_is_finite(must):
+    h = torch.zeros(2, 3, requires_grad=True)
+    d2 = losses.squared_distance(h[:1], h[1:])
+    loss = losses.contrastive(d2, torch.tensor([must]), torch.ones(1))
+    loss.backward()
+    assert float(loss.detach()) == (0.0 if must else 1.0)
+    assert torch.isfinite(h.grad).all()
+
+
+@pytest.mark.parametrize("d", [1e-4, 1e-15, 1e-19])
+def test_gradient_near_distance_0_pushes_cannot_links_apart(d):
+    h = torch.tensor([[0.0], [d]], requires_grad=True)
+    d2 = losses.squared_distance(h[:1], h[1:])
+    losses.contrastive(d2, torch.tensor([False]), torch.ones(1)).backward()
+    assert h.grad[1].item() == pytest.approx(-2.0, rel=1e-2)  # −2(1 − d)
+
+
+@pytest.mark.parametrize(("d", "expected"), [(0.5, 0.25), (1.0, 0.0), (1.5, 0.0)])
+def test_cannot_link_below_at_and_above_the_margin(d, expected):
+    loss = losses.contrastive(torch.tensor([d**2]), torch.tensor([False]), torch.ones(1))
+    assert float(loss) == pytest.approx(expected, abs=1e-7)
+
+
+def test_threshold_below_at_and_above():
+    d2 = torch.tensor([0.2999, 0.3, 0.3001])
+    assert losses.is_must_link(d2, 0.3).tolist() == [True, False, False]
+
+
+def test_a_weight_counts_like_a_share_of_a_pair():
+    d2, must = torch.tensor([0.2, 0.7, 0.4]), torch.tensor([True, False, True])
+    twice = losses.contrastive(d2[[0, 0, 1, 2]], must[[0, 0, 1, 2]], torch.ones(4))
+    weighted = losses.contrastive(d2, must, torch.tensor([1.0, 0.5, 0.5]))
+    assert float(weighted) == pytest.approx(float(twice))
+
+
+class TestIdentitiesOfTheThresholdSection:
+    """The loss over all pairs rewritten with p̂, for M symmetric and holding every (x, x)."""
+
+    @pytest.fixture
+    def posteriors(self):
+        rng = np.random.default_rng(4)
+        return torch.tensor(rng.dirichlet(np.ones(4), size=9))  # (|X|, K)
+
+    def over_all_pairs(self, p, must):
+        n = len(p)
+        a, b = torch.meshgrid(torch.arange(n), torch.arange(n), indexing="ij")
+        p_same = losses.same_probability(p[a.ravel()], p[b.ravel()])
+        return losses.misclassification(p_same, must.ravel(), torch.ones(n * n).double()), p_same
+
+    @pytest.mark.parametrize("share", [0.0, 0.1, 0.6])
+    def test_loss_is_entropy_term_minus_must_links(self, posteriors, share):
+        n = len(posteriors)
+        links = np.random.default_rng(5).uniform(size=(n, n)) < share
+        must = torch.tensor(links | links.T | np.eye(n, dtype=bool))
+        loss, p_same = self.over_all_pairs(posteriors, must)
+        p_hat = posteriors.mean(0)
+        rewritten = (
+            (p_hat**2).sum() - 2 / n**2 * p_same[must.ravel()].sum() + must.sum().double() / n**2
+        )
+        assert float(loss) == pytest.approx(float(rewritten), abs=1e-12)
+
+    def test_all_pairs_sum_to_the_squared_cluster_shares(self, posteriors):
+        _, p_same = self.over_all_pairs(posteriors, torch.zeros(9, 9, dtype=torch.bool))
+        assert float(p_same.mean()) == pytest.approx(float((posteriors.mean(0) ** 2).sum()))
+
+    def test_threshold_0_labels_every_open_pair_a_cannot_link(self, posteriors):
+        n = len(posteriors)
+        h = torch.rand(n, 3)
+        d2 = losses.squared_distance(h[:, None], h[None])
+        given = torch.eye(n, dtype=torch.bool)
+        given[0, 1] = given[1, 0] = True
+        must = given | losses.is_must_link(d2, 0.0)
+        assert torch.equal(must, given)
+        loss, p_same = self.over_all_pairs(posteriors, must)
+        p_hat = posteriors.mean(0)
+        rewritten = (
+            (p_hat**2).sum() - 2 / n**2 * p_same[given.ravel()].sum() + given.sum().double() / n**2
+        )
+        assert float(loss) == pytest.approx(float(rewritten), abs=1e-12)

@@ -1,0 +1,38 @@
+"""The package as a whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import s3c2
+
+
+def test_all_names_are_there():
+    for name in s3c2.__all__:
+        assert getattr(s3c2, name).__name__ == name
+    assert set(s3c2.__all__) < set(dir(s3c2))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    assert not hasattr(s3c2, "nothing_of_that_name")
+
+
+def test_importing_the_package_does_not_wait_for_torch():
+    code = "import s3c2, sys; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_core_does_not_need_the_extras():
+    code = (
+        "import sys\n"
+        "for name in ('click', 'rich', 'matplotlib', 'pyarrow', 'PIL', 'pandas'):\n"
+        "    sys.modules[name] = None\n"
+        "import numpy as np\n"
+        "from s3c2 import S3C2, Links\n"
+        "X = np.random.default_rng(0).normal(size=(20, 3))\n"
+        "links = Links(must=[(0, 1)], cannot=[(1, 2)], n_samples=20)\n"
+        "model = S3C2(2, labnet_steps=2, clunet_steps=2).fit(X, links=links)\n"
+        "sys.exit(model.predict(X).shape != (20,))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

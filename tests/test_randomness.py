@@ -1,0 +1,64 @@
+"""Draws depend on seed, purpose and step alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from s3c2.networks import Dropout
+from s3c2.randomness import Purpose, draws, lay_masks, mask, remove_masks, seed_from
+
+CPU = torch.device("cpu")
+
+
+def test_a_step_draws_the_same_whatever_came_before():
+    late = draws(7, Purpose.PAIRS, 5).integers(100, size=10)
+    for step in range(5):
+        draws(7, Purpose.PAIRS, step).integers(100, size=1000)
+    assert (draws(7, Purpose.PAIRS, 5).integers(100, size=10) == late).all()
+
+
+def test_seeds_purposes_steps_and_parts_have_streams_of_their_own():
+    streams = {
+        tuple(draws(seed, purpose, step, part).integers(2**62, size=3))
+        for seed in (0, 1)
+        for purpose in Purpose
+        for step in range(5)
+        for part in range(3)
+    }
+    assert len(streams) == 2 * len(Purpose) * 5 * 3
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_mask_drops_at_its_rate_and_keeps_the_mean(rate):
+    drawn = mask((400, 500), rate, seed=1, step=2, part=0, device=CPU)
+    share = float((drawn == 0).float().mean())
+    assert share == pytest.approx(rate, abs=5 * np.sqrt(rate * (1 - rate) / 200_000))
+    assert float(drawn.max()) == pytest.approx(1 / (1 - rate), rel=1e-3)
+    # Columns and rows are not tied to each other.
+    kept = (drawn > 0).float()
+    assert abs(float(torch.corrcoef(kept[:, :2].T)[0, 1])) < 0.2
+    assert abs(float(torch.corrcoef(kept[:2])[0, 1])) < 0.2
+
+
+def test_masks_are_laid_in_and_removed():
+    network = torch.nn.Sequential(Dropout(0.5, (6,)), Dropout(0.0, (6,)), Dropout(0.5, (6,)))
+    network.append(torch.nn.Linear(6, 1))
+    lay_masks(network, 4, seed=0, step=0)
+    assert network[0].mask.shape == (4, 6)
+    assert network[1].mask.numel() == 0
+    assert not torch.equal(network[0].mask, network[2].mask)
+    assert torch.equal(network[0](torch.ones(4, 6)), network[0].mask)
+    remove_masks(network)
+    assert network[0].mask.numel() == 0
+    assert "mask" not in "".join(network.state_dict())
+
+
+def test_random_states():
+    assert seed_from(3) == seed_from(np.int64(3)) == 3
+    assert seed_from(None) != seed_from(None)
+    assert seed_from(np.random.default_rng(0)) == seed_from(np.random.default_rng(0))
+    assert seed_from(np.random.RandomState(0)) == seed_from(np.random.RandomState(0))
+    with pytest.raises(ValueError, match="'random_state' parameter"):
+        seed_from(-1)

@@ -1,0 +1,126 @@
+"""S3C2 as a scikit-learn estimator: its checks, cloning, pipelines, routing, grid search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.metrics import pairwise_distances
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import ClassifierTags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from s3c2 import S3C2, Links
+from s3c2.errors import LinksError, LinksWarning
+
+
+class RuleLinked(S3C2):
+    """S3C2 with few steps whose links follow a fixed rule on X, for checks that pass none.
+
+    A row's nearest other row is a must-link, its farthest a cannot-link. The rule looks at no
+    clustering and at no label.
+    """
+
+    def __init__(
+        self, n_clusters=2, *, layers=(32, 32, 16), scale="standard", labnet_steps=100,
+        clunet_steps=150, clunet_pairs=200, contradictions="drop", threshold=0.3,
+        learning_rate=5e-3, random_state=0, verbose=0,
+    ):  # fmt: skip
+        super().__init__(
+            n_clusters, layers=layers, scale=scale, labnet_steps=labnet_steps,
+            clunet_steps=clunet_steps, clunet_pairs=clunet_pairs, contradictions=contradictions,
+            threshold=threshold, learning_rate=learning_rate, random_state=random_state,
+            verbose=verbose,
+        )  # fmt: skip
+
+    def _default_links(self, rows):
+        d = pairwise_distances(rows.block(0, rows.n).numpy())
+        every = np.arange(rows.n)
+        farthest = d.argmax(1)
+        np.fill_diagonal(d, np.inf)
+        nearest = d.argmin(1)
+        apart = farthest != every
+        return Links(
+            must=np.column_stack([every, nearest]),
+            cannot=np.column_stack([every, farthest])[apart],
+            n_samples=rows.n,
+        )
+
+    def score(self, X, y=None, *, links=None, sample_id=None):
+        if links is None:
+            links = self._default_links(self._read(X, reset=False))
+        return super().score(X, y, links=links, sample_id=sample_id)
+
+    def __sklearn_tags__(self):
+        # The check of sparse input takes whatever has predict_proba for a classifier and reads
+        # its tags; those of a two-class one fit two clusters.
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+@pytest.mark.filterwarnings("ignore:n_clusters=1 puts", "ignore::s3c2.errors.LinksWarning")
+@parametrize_with_checks([RuleLinked()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_clone_keeps_every_parameter():
+    model = S3C2.as_published(7, network="convolutional", semi_supervised=True)
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_pipeline_hands_links_on(blobs, blob_links, small):
+    X, y = blobs
+    pipeline = make_pipeline(StandardScaler(), S3C2(3, **small))
+    labels = pipeline.fit_predict(X, s3c2__links=blob_links)
+    assert labels.shape == y.shape
+    assert pipeline[-1].score(pipeline[:-1].transform(X), links=blob_links) > 0.9
+    assert pipeline.transform(X).shape == (120, 16)
+
+
+def test_score_without_links_names_metadata_routing(blobs, blob_links, small):
+    model = S3C2(3, **small).fit(blobs[0], links=blob_links)
+    with pytest.raises(LinksError, match=r"enable_metadata_routing.*cross_validate_links"):
+        model.score(blobs[0])
+
+
+@pytest.mark.filterwarnings("ignore::s3c2.errors.LinksWarning")
+@pytest.mark.parametrize("kind", ["ids", "row numbers"])
+def test_grid_search_with_sample_id(blobs, small, kind):
+    X, y = blobs
+    if kind == "ids":
+        names = np.array([f"row-{i}" for i in range(len(X))])
+        rows = Links.from_labels(y, 1200, random_state=0)
+        links = Links(must=names[rows.must], cannot=names[rows.cannot])
+    else:
+        names = np.arange(len(X))
+        links = Links.from_labels(y, 1200, random_state=0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(S3C2(3, **small), {"threshold": [0.3, 1e9]}, cv=3)
+        search.fit(X, links=links, sample_id=names)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_params_ == {"threshold": 0.3}
+    assert search.best_score_ > 0.95
+    assert search.best_estimator_.labels_.shape == y.shape
+
+
+def test_row_folds_without_sample_id_are_refused(blobs, small):
+    X, y = blobs
+    links = Links.from_labels(y, 120, random_state=0)  # as many links as rows
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(S3C2(3, **small), {"threshold": [0.3]}, cv=3, error_score="raise")
+        with pytest.raises(LinksError, match="sample_id"):
+            search.fit(X, links=links)
+
+
+def test_left_out_links_are_counted(blobs, small):
+    X, y = blobs
+    links = Links.from_labels(y, 200, random_state=0)
+    kept = np.arange(0, 120, 2)
+    with pytest.warns(LinksWarning, match="of 200 links"):
+        model = S3C2(3, **small).fit(X[kept], links=links, sample_id=kept)
+    assert model.labels_.shape == (60,)

@@ -1,0 +1,47 @@
+"""Cross-validation over links."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from s3c2 import S3C2, Links, cross_validate_links
+
+
+def test_links_are_held_out_and_all_rows_stay(blobs, small):
+    X, y = blobs
+    links = Links.from_labels(y, 60, random_state=0)
+    scores = cross_validate_links(S3C2(3, **small), X, links, k=3, random_state=0)
+    assert scores.n_held_out.sum() == 60
+    assert scores.accuracy.shape == scores.fit_seconds.shape == (3,)
+    assert scores.accuracy.mean() > 0.9
+    assert "in 3 folds" in str(scores)
+
+
+def test_it_tells_good_settings_from_bad(blobs, small):
+    X, y = blobs
+    links = Links.from_labels(y, 60, random_state=0)
+    good, bad = (
+        cross_validate_links(S3C2(3, **small, threshold=T), X, links, k=2, random_state=0)
+        for T in (0.3, 1e9)
+    )
+    assert good.accuracy.mean() > bad.accuracy.mean() + 0.2
+    assert np.nanmean(bad.ml_rate) == 1  # everything in one cluster
+    assert np.nanmean(bad.cl_rate) == 0
+
+
+def test_the_model_is_not_changed_and_ids_resolve(blobs, small):
+    X, y = blobs
+    names = np.array([f"r{i}" for i in range(120)])
+    rows = Links.from_labels(y, 60, random_state=0)
+    links = Links(must=names[rows.must], cannot=names[rows.cannot])
+    model = S3C2(3, **small)
+    scores = cross_validate_links(model, X, links, k=2, sample_id=names, random_state=0)
+    assert scores.accuracy.min() > 0.8
+    assert not hasattr(model, "labels_")
+
+
+def test_too_many_folds(blobs, small):
+    links = Links(must=[(0, 1)], cannot=[(2, 3)], n_samples=120)
+    with pytest.raises(ValueError, match="5"):
+        cross_validate_links(S3C2(3, **small), blobs[0], links, k=5)
