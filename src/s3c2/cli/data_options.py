@@ -1,0 +1,69 @@
+"""Options that say how DATA is read, shared by the commands, and reading links for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from s3c2.links import Links
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+PATH = click.Path(path_type=Path)
+
+
+def data_options(command: Command) -> Command:
+    """Add --id-column, --text-column and --drop."""
+    for option in (
+        click.option(
+            "--drop", multiple=True, metavar="NAME", help="Column to leave out; may be repeated."
+        ),
+        click.option(
+            "--text-column", metavar="NAME", help="Column with texts; they become tf-idf vectors."
+        ),
+        click.option(
+            "--id-column",
+            metavar="NAME",
+            help="Column with the rows' ids. Without it rows are known by number, from 0.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def read_links(path: Path, *, ids: list[str] | None, n_rows: int, contradictions: str) -> Links:
+    """Read links by row number of the data; refuse contradictions in the words of the file."""
+    from s3c2.errors import ContradictoryLinksError, LinksError
+    from s3c2.links import Links
+
+    if ids is not None:
+        links = Links.read(path, ids=link_ids(ids))
+    else:
+        try:
+            links = Links.read(path, n_samples=n_rows)
+        except LinksError as error:
+            if "row number" not in str(error):
+                raise
+            raise LinksError(f"{error} On the command line, --id-column names the ids.") from None
+    if contradictions == "raise" and links.contradictions():
+        found = (links if ids is None else Links.read(path)).contradictions()
+        others = f" ({len(found) - 1:,} more of this kind)" if len(found) > 1 else ""
+        raise ContradictoryLinksError(
+            f"{path}: {found[0]}{others} 's3c2 links check {path}' lists all; "
+            f"'--contradictions drop' leaves such links out."
+        )
+    return links
+
+
+def link_ids(ids: list[str]) -> list[str] | list[int]:
+    """Give ids as integers when all of them are, as JSON and Parquet files of links hold them."""
+    try:
+        numbers = [int(name) for name in ids]
+    except ValueError:
+        return ids
+    plain = all(str(number) == name for number, name in zip(numbers, ids))
+    return numbers if plain and all(abs(number) < 2**63 for number in numbers) else ids

@@ -1,0 +1,112 @@
+"""What the demo does: digits from 500 links, S3C2 as published against k-means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+
+from s3c2 import S3C2
+from s3c2.atomicfile import write_atomically
+from s3c2.cli.outputs import label_table, table_bytes
+from s3c2.links import Links
+from s3c2.metrics import Scores, evaluate
+from s3c2.preparation.data import Data
+from s3c2.preparation.tables import TablePreparation
+from s3c2.report import write_clusters_picture, write_report
+
+N_CLUSTERS = 10
+N_LINKS = 500
+N_HELD_OUT = 500
+SPLIT_SEED = 0  # fixed before any result was seen; link sets have the seeds 0, 1, 2, …
+BRIGHTEST = 16.0
+
+
+@dataclass(frozen=True)
+class Digits:
+    """The pixels 0 … 16, the digits, and which rows train; ids are row numbers of the set."""
+
+    pixels: NDArray[np.float64]
+    digit: NDArray[np.int64]
+    train: NDArray[np.int64]
+    held_out: NDArray[np.int64]
+
+    @classmethod
+    def load(cls) -> Digits:
+        pixels, digit = load_digits(return_X_y=True)
+        order = np.random.default_rng(SPLIT_SEED).permutation(len(digit))
+        return cls(pixels, digit, np.sort(order[N_HELD_OUT:]), np.sort(order[:N_HELD_OUT]))
+
+    def X(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:  # noqa: N802
+        """Pixels in [0, 1]."""
+        return (self.pixels[rows] / BRIGHTEST).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One link set: the fitted model, and both methods' scores on the held-out rows."""
+
+    model: S3C2
+    links: Links
+    s3c2: Scores
+    kmeans: Scores
+
+
+def cluster_digits(digits: Digits, seed: int, *, verbose: int) -> Outcome:
+    """Draw links with this seed, train both methods, and score them on rows neither has seen."""
+    X, X_new = digits.X(digits.train), digits.X(digits.held_out)
+    truth = digits.digit[digits.held_out]
+    links = Links.from_labels(digits.digit[digits.train], N_LINKS, random_state=seed)
+    model = S3C2.as_published(N_CLUSTERS).set_params(random_state=seed, verbose=verbose)
+    model.fit(X, links=links)
+    kmeans = KMeans(N_CLUSTERS, n_init=10, random_state=seed).fit(X)
+    return Outcome(
+        model,
+        links,
+        s3c2=evaluate(truth, model.predict(X_new)),
+        kmeans=evaluate(truth, kmeans.predict(X_new)),
+    )
+
+
+def write_demo(folder: Path, digits: Digits, outcome: Outcome, scores: Any, note: str) -> None:
+    """Write report, picture, labels and model, and the data to try the other commands on."""
+    model, links = outcome.model, outcome.links
+    X = digits.X(digits.train)
+    ids = [str(row) for row in digits.train]
+    write_report(
+        folder / "report.html",
+        model,
+        X,
+        links,
+        ids=ids,
+        title="Handwritten digits, clustered from 500 links",
+        scores=scores,
+        scores_note=note,
+        image_shape=(8, 8),
+    )
+    write_clusters_picture(folder / "clusters.png", model, X, links, image_shape=(8, 8))
+    write_atomically(folder / "labels.csv", table_bytes(label_table(model, Data(X, ids))))
+    links.write(folder / "links.csv", ids=digits.train)
+    for name, rows in (("train.csv", digits.train), ("held_out.csv", digits.held_out)):
+        write_atomically(folder / name, table_bytes(_pixel_table(digits, rows)))
+    truth = {"id": range(len(digits.digit)), "digit": digits.digit.tolist()}
+    write_atomically(folder / "truth.csv", table_bytes(truth))
+    names = tuple(_pixel_names())
+    model.preparation_ = TablePreparation(
+        names, mean=(0.0,) * len(names), deviation=(BRIGHTEST,) * len(names), id_column="id"
+    ).to_json()
+    model.save(folder / "model")
+
+
+def _pixel_names() -> list[str]:
+    return [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+
+
+def _pixel_table(digits: Digits, rows: NDArray[np.int64]) -> dict[str, Any]:
+    pixels = digits.pixels[rows].astype(int).T.tolist()
+    return {"id": rows.tolist(), **dict(zip(_pixel_names(), pixels))}

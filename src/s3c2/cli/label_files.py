@@ -1,0 +1,79 @@
+"""Reading labels from tables: which column, which ids, and joining two tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from s3c2.errors import DataError
+from s3c2.preparation.table_files import check_columns, column_names, read_text_columns
+from s3c2.preparation.tables import read_ids
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """Labels as text, None where a row has none, with ids where the table has them."""
+
+    path: Path
+    labels: list[str | None]
+    ids: list[str] | None
+
+
+def read_label_column(
+    path: Path,
+    *,
+    column: str | None,
+    usual: Sequence[str],
+    id_columns: Sequence[str],
+    option: str,
+) -> LabelColumn:
+    """Read the column asked for, otherwise a usual name, otherwise the only one there is.
+
+    The ids stand in the first of ``id_columns`` that the table has.
+    """
+    names = column_names(path)
+    id_column = next((name for name in id_columns if name in names), None)
+    others = [name for name in names if name != id_column]
+    if column is not None:
+        check_columns(path, [column], names, f"the {option}")
+    else:
+        known = [name for name in usual if name in names]
+        if not known and len(others) != 1:
+            raise DataError(
+                f"{path}: which column holds the labels? The file has "
+                f"{', '.join(map(repr, names[:10]))}; name it with {option}."
+            )
+        column = known[0] if known else others[0]
+    labels = [label or None for label in read_text_columns(path, [column])[column]]
+    if not labels:
+        raise DataError(f"{path}: the table has a header and no rows; expected labels.")
+    return LabelColumn(path, labels, read_ids(path, id_column if id_column != column else None))
+
+
+def join(labels: LabelColumn, truth: LabelColumn) -> tuple[list[str], list[str], str]:
+    """Pair clusters with classes by id, or by row order when one table has no ids.
+
+    Returns
+    -------
+    tuple of clusters, classes, and "id" or "row order"
+    """
+    if labels.ids is None or truth.ids is None:
+        if len(labels.labels) != len(truth.labels):
+            raise DataError(
+                f"{labels.path} has {len(labels.labels)} rows and {truth.path} has "
+                f"{len(truth.labels)}, and they cannot be joined by id. Give both an id column "
+                f"(see --id-column), or the same rows in the same order."
+            )
+        pairs, how = list(zip(labels.labels, truth.labels)), "row order"
+    else:
+        classes = dict(zip(truth.ids, truth.labels))
+        pairs = [(own, classes.get(name)) for name, own in zip(labels.ids, labels.labels)]
+        how = "id"
+    known = [(own, true) for own, true in pairs if own is not None and true is not None]
+    if not known:
+        raise DataError(
+            f"No row of {labels.path} has its class in {truth.path} (joined by {how}). "
+            f"Check that the ids are written alike."
+        )
+    return [own for own, _ in known], [true for _, true in known], how

@@ -1,0 +1,77 @@
+"""How the commands speak: one line for an error, stderr for messages, exit codes."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from s3c2.errors import LinksWarning, MissingExtraError, S3C2Error
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, with what the user should know about it."""
+
+
+class PlainSpokenGroup(click.Group):
+    """A group whose commands end in one clear line when something was given that cannot be used."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", LinksWarning)
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            try:
+                return super().invoke(ctx)
+            except (S3C2Error, MissingExtraError) as error:
+                _fail(ctx, str(error), BAD_INPUT)
+            except BrokenPipeError:
+                raise
+            except OSError as error:
+                place = f"{error.filename}: " if error.filename else ""
+                _fail(ctx, f"{place}{error.strerror or error}.", BAD_INPUT)
+            except KeyboardInterrupt as error:
+                say(str(error) or "Interrupted.")
+                ctx.exit(INTERRUPTED)
+
+
+@contextmanager
+def settings_as_given() -> Iterator[None]:
+    """Take a refused setting for what it is here, something the user typed."""
+    try:
+        yield
+    except S3C2Error:
+        raise
+    except ValueError as error:
+        raise S3C2Error(str(error)) from error
+
+
+def say(message: str, *, quiet: bool = False) -> None:
+    """Tell the user something, on stderr."""
+    if not quiet:
+        click.echo(message, err=True)
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object on stdout."""
+    click.echo(json.dumps(content, ensure_ascii=False))
+
+
+def example(*lines: str) -> str:
+    """Format the end of a help page."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def _fail(ctx: click.Context, message: str, code: int) -> None:
+    say(f"Error: {' '.join(message.split())}")
+    ctx.exit(code)
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    say(f"Warning: {' '.join(str(message).split())}")

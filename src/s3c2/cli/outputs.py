@@ -1,0 +1,94 @@
+"""Writing what a command made: checked before the work, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from s3c2.errors import MissingExtraError, StorageError
+
+if TYPE_CHECKING:
+    from s3c2.preparation import Data
+
+
+def label_table(model: Any, data: Data) -> dict[str, list[Any]]:
+    """List id, cluster and probability of every row."""
+    posteriors = model.predict_proba(data.X)  # (rows, K)
+    return {
+        "id": data.names,
+        "cluster": posteriors.argmax(axis=1).tolist(),
+        "probability": [round(p, 6) for p in posteriors.max(axis=1).tolist()],
+    }
+
+
+def table_bytes(columns: Mapping[str, Sequence[Any]], ending: str = ".csv") -> bytes:
+    """Encode columns as CSV, or as Parquet when the ending says so."""
+    if ending in (".parquet", ".pq"):
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            raise MissingExtraError("Writing Parquet", "pyarrow", "app") from None
+        buffer = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.table(dict(columns)), buffer)
+        return buffer.getvalue()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values()))
+    return text.getvalue().encode()
+
+
+def check_table_name(path: Path) -> None:
+    """Refuse an ending that is neither CSV nor Parquet, and a place that cannot be written."""
+    if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
+        raise StorageError(
+            f"{path}: cannot be written: the ending must be .csv or .parquet. Give such a name."
+        )
+    check_writable_file(path)
+
+
+def check_writable_file(path: Path) -> None:
+    """Refuse, before the work begins, a file that could not be written at its end."""
+    if path.is_dir():
+        raise StorageError(f"{path}: cannot be written: it is a folder. Give the name of a file.")
+    if not path.parent.is_dir():
+        raise StorageError(
+            f"{path}: cannot be written: there is no folder {path.parent}. Make it first."
+        )
+    _try_writing(path, path.parent)
+
+
+@contextmanager
+def output_folder(path: Path) -> Iterator[Path]:
+    """Make the folder for the time of the work; when it fails, leave none that was not there."""
+    made = [place for place in (path, *path.parents) if not place.exists()]
+    there = next(place for place in (path, *path.parents) if place.exists())
+    if not there.is_dir():
+        raise StorageError(
+            f"{path}: cannot be written: {there} is a file, and a folder is needed there. "
+            f"Give another name."
+        )
+    _try_writing(path, there)
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield path
+    finally:
+        for place in made:
+            if not any(place.iterdir()):
+                place.rmdir()
+
+
+def _try_writing(path: Path, folder: Path) -> None:
+    try:
+        with tempfile.NamedTemporaryFile(prefix=".s3c2-", dir=folder):
+            pass
+    except OSError as error:
+        raise StorageError(
+            f"{path}: cannot be written ({error.strerror}). Give a place where you may write."
+        ) from None

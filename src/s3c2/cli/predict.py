@@ -1,0 +1,94 @@
+"""``s3c2 predict``: clusters of new rows."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from s3c2.cli.data_options import PATH
+from s3c2.cli.messages import example, print_json, say, settings_as_given
+from s3c2.cli.outputs import check_table_name, label_table, table_bytes
+
+if TYPE_CHECKING:
+    from s3c2 import S3C2
+    from s3c2.preparation import Data
+
+STDOUT = Path("-")
+
+
+@click.command(
+    epilog=example(
+        "s3c2 predict out new_plants.csv -o new_labels.csv",
+        "s3c2 predict out new_plants.csv | head",
+    )
+)
+@click.argument("model_folder", metavar="MODEL", type=PATH)
+@click.argument("data", type=PATH)
+@click.option(
+    "-o",
+    "out",
+    type=PATH,
+    default=STDOUT,
+    help="CSV or Parquet file, by its ending. Without it CSV goes to stdout.",
+)
+@click.option("--id-column", metavar="NAME", help="Column with the ids, if not that of fit.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, …")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON; needs -o FILE.")
+@click.option("--quiet", is_flag=True, help="No messages.")
+def predict(
+    model_folder: Path,
+    data: Path,
+    out: Path,
+    id_column: str | None,
+    device: str,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Assign the rows of DATA to the clusters of MODEL.
+
+    MODEL is the folder that fit wrote, or the model folder in it. DATA is raw data of the same
+    kind as in fit: scaling, vocabulary, image size and column names come from the model. The
+    result has the columns id, cluster and probability.
+    """
+    if out != STDOUT:
+        check_table_name(out)
+    elif as_json:
+        raise click.UsageError("--json prints to stdout, where the labels go: give -o FILE.")
+    from s3c2 import S3C2
+    from s3c2.atomicfile import write_atomically
+
+    with settings_as_given():
+        model = S3C2.load(_model_folder(model_folder), device=device)
+        rows = _prepare(model, data, id_column)
+        table = label_table(model, rows)
+    if out == STDOUT:
+        sys.stdout.write(table_bytes(table).decode())
+        return
+    write_atomically(out, table_bytes(table, out.suffix.lower()))
+    if as_json:
+        print_json({"rows": rows.n_rows, "output": str(out)})
+    say(f"{rows.n_rows:,} rows written to {out}.", quiet=quiet or as_json)
+
+
+def _model_folder(folder: Path) -> Path:
+    """Accept the folder that fit wrote as well as the model folder inside it."""
+    inside = folder / "model"
+    return inside if inside.is_dir() else folder
+
+
+def _prepare(model: S3C2, path: Path, id_column: str | None) -> Data:
+    from s3c2.errors import DataError
+    from s3c2.preparation import preparation_from_json
+    from s3c2.preparation.arrays import ArrayPreparation
+
+    if model.preparation_ is not None:
+        return preparation_from_json(model.preparation_).apply(path, id_column=id_column)
+    if path.suffix.lower() not in (".npy", ".npz"):
+        raise DataError(
+            f"{path}: this model was saved from Python and does not say how raw data is prepared. "
+            f"Give an NPY or NPZ file of rows as fit got them."
+        )
+    return ArrayPreparation(row_shape=model.input_shape_).apply(path, id_column=id_column)

@@ -1,0 +1,77 @@
+"""From DATA to X: tables, arrays, folders of pictures and texts.
+
+`prepare` reads the data of ``fit`` and learns a `Preparation` from it (scaling, vocabulary,
+picture size, column names). Stored as JSON with the model, it prepares raw new data alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from s3c2.errors import DataError, StorageError
+from s3c2.preparation.arrays import ArrayPreparation, refuse_id_column
+from s3c2.preparation.data import Data, Preparation
+from s3c2.preparation.images import ImagePreparation
+from s3c2.preparation.table_files import check_file, is_table
+from s3c2.preparation.tables import TablePreparation
+from s3c2.preparation.texts import TextPreparation
+
+__all__ = ["Data", "Preparation", "preparation_from_json", "prepare"]
+
+_KINDS: dict[str, type[Preparation]] = {
+    kind.kind: kind
+    for kind in (TablePreparation, ArrayPreparation, ImagePreparation, TextPreparation)
+}
+
+
+def prepare(
+    path: str | Path,
+    *,
+    id_column: str | None = None,
+    text_column: str | None = None,
+    drop: Sequence[str] = (),
+) -> tuple[Data, Preparation]:
+    """Read data for ``fit``, and learn how to prepare new data in the same way.
+
+    Parameters
+    ----------
+    path : CSV, Parquet, NPY or NPZ file, or a folder of pictures
+    id_column : column of a table that holds the rows' ids; without it rows go by number
+    text_column : column of a table that holds texts, which become tf-idf vectors
+    drop : columns of a table to leave out
+    """
+    path = Path(path)
+    if is_table(path) and not path.is_dir():
+        if text_column is not None:
+            return TextPreparation.learn(path, text_column=text_column, id_column=id_column)
+        return TablePreparation.learn(path, id_column=id_column, drop=drop)
+    refuse_id_column(path, id_column)
+    if text_column is not None or drop:
+        raise DataError(
+            f"{path}: --text-column and --drop are for CSV and Parquet tables; leave them out here."
+        )
+    if path.is_dir():
+        return ImagePreparation.learn(path)
+    check_file(path)
+    if path.suffix.lower() in (".npy", ".npz"):
+        return ArrayPreparation.learn(path)
+    raise DataError(
+        f"{path}: files ending in {path.suffix or 'nothing'!r} are not read; expected .csv, "
+        f".parquet, .npy, .npz, or a folder of pictures."
+    )
+
+
+def preparation_from_json(fields: dict[str, Any]) -> Preparation:
+    """Build a preparation from what `Preparation.to_json` made."""
+    kind = _KINDS.get(fields.get("kind", ""))
+    if kind is None:
+        raise StorageError(
+            f"The model's data preparation is of the unknown kind {fields.get('kind')!r}; it may "
+            f"come from a newer s3c2. Install that version, or fit the model again."
+        )
+    try:
+        return kind.from_json(fields)
+    except TypeError as error:
+        raise StorageError(f"The model's data preparation cannot be read: {error}.") from None

@@ -1,0 +1,110 @@
+"""A folder of pictures: one size, grey or RGB, mapped to [0, 1]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from s3c2.errors import DataError, MissingExtraError
+from s3c2.preparation.arrays import refuse_id_column
+from s3c2.preparation.data import Data, Preparation
+
+ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
+MOST_BYTES = 8 * 2**30
+
+
+@dataclass(frozen=True)
+class ImagePreparation(Preparation):
+    """Height and width that every picture is resized to, and whether it is made grey."""
+
+    kind: ClassVar[str] = "images"
+    height: int
+    width: int
+    grey: bool
+
+    @classmethod
+    def learn(cls, folder: Path) -> tuple[Data, ImagePreparation]:
+        """Take the first picture's size; grey only when every picture is."""
+        paths = picture_paths(folder)
+        width, height = open_picture(paths[0]).size
+        grey = all(_is_grey(open_picture(path)) for path in paths)
+        preparation = cls(height, width, grey)
+        return preparation._read(folder, paths), preparation
+
+    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
+        """Read a folder of pictures in the size and colours of ``fit``."""
+        refuse_id_column(path, id_column)
+        return self._read(path, picture_paths(path))
+
+    def _read(self, folder: Path, paths: list[Path]) -> Data:
+        shape = (self.height, self.width) if self.grey else (3, self.height, self.width)
+        needed = len(paths) * int(np.prod(shape)) * 4
+        if needed > MOST_BYTES:
+            raise DataError(
+                f"{folder}: {len(paths)} pictures of {self.width} × {self.height} (the size of "
+                f"the first, {paths[0].name}) need {needed / 2**30:.0f} GB of memory; at most "
+                f"{MOST_BYTES / 2**30:.0f} GB are used. Make the pictures smaller first."
+            )
+        X = np.empty((len(paths), *shape), dtype=np.float32)
+        for row, path in enumerate(paths):
+            X[row] = self._pixels(open_picture(path))
+        return Data(X, [path.relative_to(folder).as_posix() for path in paths])
+
+    def _pixels(self, picture: Any) -> NDArray[np.float32]:
+        picture = picture.convert("L" if self.grey else "RGB")
+        if picture.size != (self.width, self.height):
+            picture = picture.resize((self.width, self.height))
+        pixels = np.asarray(picture, dtype=np.float32) / np.float32(255)
+        return pixels if self.grey else np.moveaxis(pixels, -1, 0)
+
+
+def picture_paths(folder: Path) -> list[Path]:
+    """List the pictures in a folder and the folders below it, sorted by name."""
+    if not folder.is_dir():
+        raise DataError(f"{folder}: there is no such folder of pictures. Check the path.")
+    paths = sorted(
+        (
+            path
+            for path in folder.rglob("*")
+            if path.suffix.lower() in ENDINGS and not path.name.startswith(".") and path.is_file()
+        ),
+        key=lambda path: path.relative_to(folder).as_posix(),
+    )
+    if not paths:
+        raise DataError(
+            f"{folder}: no picture in this folder; expected files ending in {', '.join(ENDINGS)}."
+        )
+    return paths
+
+
+def open_picture(path: Path) -> Any:
+    """Open one picture upright, with 8 bits a colour; refuse what is not a picture."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise MissingExtraError("Reading pictures", "pillow", "app") from None
+    try:
+        with Image.open(path) as file:
+            file.load()
+            picture = ImageOps.exif_transpose(file)
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+        reason = "not a picture" if "identify" in str(error) else str(error).rstrip(".")
+        raise DataError(
+            f"{path}: this picture cannot be read ({reason}). Replace or remove the file."
+        ) from None
+    if picture.mode.startswith("I"):  # 16 bits a pixel
+        return Image.fromarray((np.asarray(picture, dtype=np.float64) / 257).astype(np.uint8))
+    return picture
+
+
+def _is_grey(picture: Any) -> bool:
+    if picture.mode in ("1", "L", "LA"):
+        return True
+    if picture.mode == "P":  # a palette may hold greys alone
+        red, green, blue = (np.asarray(band) for band in picture.convert("RGB").split())
+        return bool((red == green).all() and (green == blue).all())
+    return False

@@ -1,0 +1,181 @@
+"""Reading CSV and Parquet with pyarrow: columns as numbers or as text."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from s3c2.errors import DataError, MissingExtraError
+
+PARQUET_ENDINGS = (".parquet", ".pq")
+
+
+def is_table(path: Path) -> bool:
+    """Whether the file's ending says CSV or Parquet."""
+    return path.suffix.lower() in (".csv", ".tsv", *PARQUET_ENDINGS)
+
+
+def column_names(path: Path) -> list[str]:
+    """List the table's columns, without reading its rows."""
+    check_file(path)
+    names = _parquet_names(path) if _is_parquet(path) else _csv_names(path)
+    if not names:
+        raise DataError(f"{path}: the file is empty; expected a header row and rows below it.")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(
+            f"{path}: two columns are named {twice[0]!r}; give every column its own name."
+        )
+    return names
+
+
+def check_columns(path: Path, wanted: Sequence[str], names: Sequence[str], what: str) -> None:
+    """Refuse columns that are not there, and say which are."""
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        shown = ", ".join(repr(name) for name in missing[:5]) + (" …" if len(missing) > 5 else "")
+        there = ", ".join(repr(name) for name in names[:10]) + (" …" if len(names) > 10 else "")
+        raise DataError(
+            f"{path}: {what} {shown} not found; the file has {there}. Check the spelling, or "
+            f"give a file with {'this column' if len(missing) == 1 else 'these columns'}."
+        )
+
+
+def read_text_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str | None]]:
+    """Read columns as text, as they stand in the file; None where a value is missing."""
+    table = _read(path, columns, as_text=True)
+    return {name: _as_text(table.column(name)) for name in columns}
+
+
+def read_numeric_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float64]:
+    """Read columns as numbers, shape (rows, columns); missing values become NaN."""
+    pa = _pyarrow()
+    try:
+        table = _read(path, columns, as_text=False)
+    except pa.ArrowInvalid:  # some value is no number: read as text to say which
+        table = _read(path, columns, as_text=True)
+    X = np.empty((table.num_rows, len(columns)), dtype=np.float64)
+    for place, name in enumerate(columns):
+        X[:, place] = _numbers(table.column(name), path, name)
+    return X
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is missing, a folder where a file is wanted, or empty."""
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file. Check the path.")
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder, and a file was expected.")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path}: the file is empty; expected data in it.")
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in PARQUET_ENDINGS
+
+
+def _delimiter(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def _csv_names(path: Path) -> list[str]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return next(csv.reader(file, delimiter=_delimiter(path)), [])
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: this is not a CSV file in UTF-8 ({error}).") from None
+
+
+def _parquet_names(path: Path) -> list[str]:
+    pa = _pyarrow()
+    import pyarrow.parquet
+
+    try:
+        return list(pyarrow.parquet.read_schema(path).names)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}: cannot be read as Parquet ({_first_line(error)}).") from None
+
+
+def _read(path: Path, columns: Sequence[str], *, as_text: bool) -> Any:
+    """Read the columns; ArrowInvalid passes through only when numbers were asked for."""
+    pa = _pyarrow()
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if _is_parquet(path):
+        try:
+            return pyarrow.parquet.read_table(path, columns=list(columns))
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path}: cannot be read as Parquet ({_first_line(error)}).") from None
+    kind = pa.string() if as_text else pa.float64()
+    try:
+        return pyarrow.csv.read_csv(
+            path,
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=_delimiter(path), newlines_in_values=True
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                include_columns=list(columns), column_types=dict.fromkeys(columns, kind)
+            ),
+        )
+    except pa.ArrowException as error:
+        if not as_text and isinstance(error, pa.ArrowInvalid):
+            raise
+        raise DataError(
+            f"{path}: cannot be read as CSV ({_first_line(error)}). Expected a header row, and "
+            f"as many values in every row, in UTF-8."
+        ) from None
+
+
+def _numbers(column: Any, path: Path, name: str) -> NDArray[np.float64]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        missing = pc.is_in(column, value_set=pa.array(["", "NA", "N/A", "NaN", "nan", "null"]))
+        column = pc.if_else(missing, pa.scalar(None, column.type), column)
+    for kind in (pa.float64(), pa.bool_()):
+        try:
+            numbers = pc.cast(column, kind, safe=False).cast(pa.float64())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        if not pa.types.is_temporal(column.type):
+            return np.asarray(numbers.to_numpy(), dtype=np.float64)
+    row, value = _first_bad_value(column)
+    raise DataError(
+        f"{path}: column {name!r} is not numeric: row {row} (the first is 0) holds {value!r}. "
+        f"Leave the column out with --drop {name}, or name it with --id-column {name} if it "
+        f"holds the rows' ids."
+    )
+
+
+def _first_bad_value(column: Any) -> tuple[int, str]:
+    for row, value in enumerate(column.to_pylist()):
+        if value is None:
+            continue
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return row, str(value)[:40]
+    return 0, str(column[0])[:40]
+
+
+def _as_text(column: Any) -> list[str | None]:
+    return [None if value is None else str(value) for value in column.to_pylist()]
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtraError("Reading a table", "pyarrow", "app") from None
+    return pyarrow
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or ["unreadable"])[0].rstrip(".")[:150]

@@ -1,0 +1,89 @@
+"""CSV and Parquet tables of numbers: every column standardised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from s3c2.errors import DataError
+from s3c2.preparation.data import (
+    Data,
+    Preparation,
+    check_finite,
+    check_ids,
+    column_scaling,
+    standardise,
+)
+from s3c2.preparation.table_files import (
+    check_columns,
+    column_names,
+    read_numeric_columns,
+    read_text_columns,
+)
+
+
+@dataclass(frozen=True)
+class TablePreparation(Preparation):
+    """Which columns, in which order, and the mean and deviation of each."""
+
+    kind: ClassVar[str] = "table"
+    columns: tuple[str, ...]
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
+    id_column: str | None = None
+
+    @classmethod
+    def learn(
+        cls, path: Path, *, id_column: str | None, drop: Sequence[str]
+    ) -> tuple[Data, TablePreparation]:
+        """Take all columns but the ids and the dropped ones, and learn their scaling."""
+        names = column_names(path)
+        check_columns(path, [id_column] if id_column else [], names, "the --id-column")
+        check_columns(path, drop, names, "the column to --drop")
+        columns = tuple(name for name in names if name != id_column and name not in drop)
+        if not columns:
+            raise DataError(f"{path}: no column of numbers is left; keep at least one.")
+        X = read_numeric_columns(path, columns)
+        if len(X) == 0:
+            raise DataError(f"{path}: the table has a header and no rows; expected rows of data.")
+        check_finite(X, path, columns)
+        mean, deviation = column_scaling(X)
+        preparation = cls(columns, mean, deviation, id_column)
+        return Data(standardise(X, mean, deviation), read_ids(path, id_column)), preparation
+
+    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
+        """Read the columns by name; further columns are ignored, their order is free."""
+        names = column_names(path)
+        check_columns(path, self.columns, names, "column")
+        X = read_numeric_columns(path, self.columns)
+        check_finite(X, path, self.columns)
+        ids = read_ids(path, id_column_of_new_data(path, names, id_column, self.id_column))
+        return Data(standardise(X, self.mean, self.deviation), ids)
+
+
+def id_column_of_new_data(
+    path: Path, names: Sequence[str], asked: str | None, learned: str | None
+) -> str | None:
+    """Choose the column asked for, otherwise that of ``fit`` where it is there."""
+    if asked is not None:
+        check_columns(path, [asked], names, "the --id-column")
+        return asked
+    return learned if learned in names else None
+
+
+def read_ids(path: Path, column: str | None) -> list[str] | None:
+    """Read the rows' ids as text, and refuse empty and repeated ones."""
+    if column is None:
+        return None
+    ids = []
+    for row, name in enumerate(read_text_columns(path, [column])[column]):
+        if not name:
+            raise DataError(
+                f"{path}: row {row} (the first is 0) has no id in column {column!r}; "
+                f"every row needs one."
+            )
+        ids.append(name)
+    check_ids(ids, path, column)
+    return ids

@@ -1,0 +1,77 @@
+"""Texts in a column of a table: tf-idf over the words that most texts hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
+
+from s3c2.errors import DataError
+from s3c2.preparation.data import Data, Preparation
+from s3c2.preparation.table_files import check_columns, column_names, read_text_columns
+from s3c2.preparation.tables import id_column_of_new_data, read_ids
+
+MOST_WORDS = 2000
+
+
+@dataclass(frozen=True)
+class TextPreparation(Preparation):
+    """The words, in order, and each word's idf = ln((1 + n) / (1 + df)) + 1."""
+
+    kind: ClassVar[str] = "text"
+    text_column: str
+    words: tuple[str, ...]
+    idf: tuple[float, ...]
+    id_column: str | None = None
+
+    @classmethod
+    def learn(
+        cls, path: Path, *, text_column: str, id_column: str | None
+    ) -> tuple[Data, TextPreparation]:
+        """Choose the words of highest document frequency; ties go by the alphabet."""
+        names = column_names(path)
+        check_columns(path, [text_column], names, "the --text-column")
+        check_columns(path, [id_column] if id_column else [], names, "the --id-column")
+        texts = _read_texts(path, text_column)
+        if not texts:
+            raise DataError(f"{path}: the table has a header and no rows; expected rows of text.")
+        try:
+            counter = CountVectorizer(binary=True)
+            holds = counter.fit_transform(texts)  # (texts, all words), 0 or 1
+        except ValueError:  # scikit-learn: empty vocabulary
+            raise DataError(
+                f"{path}: column {text_column!r} holds no word of two letters or more; "
+                f"expected texts."
+            ) from None
+        frequency = np.asarray(holds.sum(axis=0)).ravel()
+        chosen = np.sort(np.argsort(-frequency, kind="stable")[:MOST_WORDS])
+        idf = np.log((1 + len(texts)) / (1 + frequency[chosen])) + 1
+        words = tuple(str(word) for word in counter.get_feature_names_out()[chosen])
+        preparation = cls(text_column, words, tuple(idf.tolist()), id_column)
+        ids = read_ids(path, id_column)
+        return Data(preparation._vectors(texts), ids, texts), preparation
+
+    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
+        """Weigh the words of ``fit`` in new texts."""
+        names = column_names(path)
+        check_columns(path, [self.text_column], names, "column")
+        ids = read_ids(path, id_column_of_new_data(path, names, id_column, self.id_column))
+        texts = _read_texts(path, self.text_column)
+        return Data(self._vectors(texts), ids, texts)
+
+    def _vectors(self, texts: list[str]) -> Any:
+        """Rows of unit length times sqrt(words), so that a value is about 1; sparse."""
+        if not texts:
+            return scipy.sparse.csr_matrix((0, len(self.words)), dtype=np.float32)
+        counts = CountVectorizer(vocabulary=list(self.words)).transform(texts)
+        weighed = normalize(counts @ scipy.sparse.diags(self.idf))
+        return (weighed * np.sqrt(len(self.words))).tocsr().astype(np.float32)
+
+
+def _read_texts(path: Path, column: str) -> list[str]:
+    return [text or "" for text in read_text_columns(path, [column])[column]]

@@ -1,0 +1,199 @@
+"""From a fitted model to the page: what is said, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from s3c2.atomicfile import write_atomically
+from s3c2.report import page
+from s3c2.report.content import Content, gather
+from s3c2.report.figures import (
+    as_png,
+    as_svg,
+    colour_of,
+    distance_histogram,
+    plane_view,
+    rates_against_threshold,
+    training_curves,
+)
+from s3c2.report.pictures import clusters_figure, rows_as_images, strip_png
+
+
+def write_report(
+    path: str | Path,
+    model: Any,
+    X: Any,
+    links: Any,
+    *,
+    ids: Sequence[Any] | None = None,
+    title: str = "Clusters",
+    scores: Mapping[str, Mapping[str, str]] | None = None,
+    scores_note: str = "",
+    texts: Sequence[str] | None = None,
+    image_shape: tuple[int, int] | None = None,
+) -> None:
+    """Write the report of a fitted model.
+
+    Parameters
+    ----------
+    path : where the page goes; it appears whole or not at all
+    model : a fitted S3C2
+    X : the rows, as given to ``fit``
+    links : the Links given to ``fit``, by row numbers of X
+    ids : the rows' ids; row numbers when None
+    title : the page's heading
+    scores : scores to show, as {method: {score: value}}, with ``scores_note`` below them
+    texts : each row's text, shown for typical rows
+    image_shape : (height, width) when each row of X is a flattened grey image
+    """
+    images = rows_as_images(X, image_shape)
+    content = gather(model, X, links, ids)
+    parts = [
+        *_summary(content, title),
+        *_scores(scores, scores_note),
+        *_learning(content, model),
+        *_clusters(content, images, texts),
+        _settings(model),
+        "<footer>Made by s3c2. Everything on this page is in this one file.</footer>",
+    ]
+    write_atomically(path, page.page(title, parts).encode())
+
+
+def write_clusters_picture(
+    path: str | Path,
+    model: Any,
+    X: Any,
+    links: Any,
+    *,
+    image_shape: tuple[int, int] | None = None,
+) -> None:
+    """Write a PNG: each cluster's most typical images in a row, beside the plane view."""
+    images = rows_as_images(X, image_shape)
+    if images is None:
+        raise ValueError("The rows are no images. Give image_shape=(height, width).")
+    figure = clusters_figure(gather(model, X, links), images)
+    write_atomically(path, as_png(figure))
+
+
+def _summary(content: Content, title: str) -> list[str]:
+    n_must, n_cannot = len(content.must_distances), len(content.cannot_distances)
+    n_clusters = len(content.sizes)
+    facts = {
+        "rows": f"{len(content.labels):,}",
+        "clusters": f"{n_clusters}",
+        "must-links": f"{n_must:,}",
+        "cannot-links": f"{n_cannot:,}",
+        "threshold T": f"{content.threshold:.3g}",
+        "ML rate": _percent(content.ml_rate),
+        "CL rate": _percent(content.cl_rate),
+    }
+    filled = content.sizes[content.sizes > 0]
+    n_empty = n_clusters - len(filled)
+    empty = f"; {n_empty} of the {n_clusters} asked for stayed empty" if n_empty else ""
+    return [
+        f"<h1>{page.text(title)}</h1>",
+        f'<p class="lead">{len(content.labels):,} rows in {len(filled)} clusters (from '
+        f"{filled.min():,} to {filled.max():,} rows each{empty}), "
+        f"learned from {n_must + n_cannot:,} pairs judged the same or different.</p>",
+        page.tiles(facts),
+    ]
+
+
+def _scores(scores: Mapping[str, Mapping[str, str]] | None, note: str) -> list[str]:
+    if not scores:
+        return []
+    names = list(next(iter(scores.values())))
+    rows = [[method, *(values[name] for name in names)] for method, values in scores.items()]
+    return [
+        "<h2>Scores</h2>",
+        page.table(["method", *names], rows),
+        f'<p class="soft">{page.text(note)}</p>',
+    ]
+
+
+def _learning(content: Content, model: Any) -> list[str]:
+    must, cannot, threshold = content.must_distances, content.cannot_distances, content.threshold
+    n_shown, n_rows = len(content.shown_rows), len(content.labels)
+    shown = "all rows" if n_shown == n_rows else f"{n_shown:,} of {n_rows:,} rows"
+    return [
+        "<h2>Training</h2>",
+        page.svg_figure(
+            as_svg(training_curves(model.history_)),
+            "Training loss of LabNet and of CluNet, step by step.",
+            "The loss of each step is pale, its running mean is bold. Both should fall and level "
+            "off; a curve that still falls at its end asks for more steps.",
+        ),
+        "<h2>Same or different</h2>",
+        '<p class="soft">LabNet calls a pair the same when its squared distance is below T. '
+        "These are the links it was trained on, so other pairs will do somewhat worse.</p>",
+        '<div class="pair">',
+        page.svg_figure(
+            as_svg(distance_histogram(must, cannot, threshold)),
+            f"Histogram of squared distances of must-links and cannot-links, T = {threshold:.3g}.",
+            "Must-links belong left of T, cannot-links right of it. The less they overlap, the "
+            "better.",
+        ),
+        page.svg_figure(
+            as_svg(rates_against_threshold(must, cannot, threshold)),
+            f"ML rate and CL rate against T. At T = {threshold:.3g} they are "
+            f"{_percent(content.ml_rate)} and {_percent(content.cl_rate)}.",
+            "Share of the must-links and of the cannot-links that come out right for every T. A "
+            "high CL rate matters most: wrong must-links harm the clusters.",
+        ),
+        "</div>",
+        "<h2>The rows in the plane</h2>",
+        page.svg_figure(
+            as_svg(plane_view(content.points, content.labels[content.shown_rows])),
+            f"LabNet's representation of {shown} in two dimensions, coloured by cluster.",
+            f"LabNet's representation of {shown}, its first two principal components. A number "
+            "marks the middle of each cluster.",
+        ),
+    ]
+
+
+def _clusters(content: Content, images: Any, texts: Sequence[str] | None) -> list[str]:
+    cards = []
+    for cluster, rows in enumerate(content.typical):
+        if len(rows) == 0:
+            inside = '<p class="soft">No row is in this cluster.</p>'
+        elif images is not None:
+            names = ", ".join(content.names[row] for row in rows)
+            alt = f"The most typical rows of cluster {cluster}: {names}."
+            inside = page.strip(strip_png(images[rows]), alt, images.shape[1])
+        else:
+            inside = _row_list(content, rows, texts)
+        cards.append(
+            page.cluster_card(cluster, int(content.sizes[cluster]), colour_of(cluster), inside)
+        )
+    return [
+        "<h2>The clusters</h2>",
+        '<p class="soft">Each cluster with its most typical rows, those of the highest '
+        "probability first.</p>",
+        f'<div class="clusters">{"".join(cards)}</div>',
+    ]
+
+
+def _row_list(content: Content, rows: Any, texts: Sequence[str] | None) -> str:
+    items = []
+    for row in rows:
+        name, probability = page.text(content.names[row]), content.probabilities[row]
+        snippet = f"<br>{page.text(_snippet(texts[row]))}" if texts is not None else ""
+        items.append(f"<li><b>{name}</b> <span>{probability:.3f}</span>{snippet}</li>")
+    kind = "rows texts" if texts is not None else "rows"
+    return f'<ul class="{kind}">{"".join(items)}</ul>'
+
+
+def _snippet(words: str, most: int = 200) -> str:
+    words = " ".join(words.split())
+    return words if len(words) <= most else words[:most].rsplit(" ", 1)[0] + " …"
+
+
+def _settings(model: Any) -> str:
+    rows = [[name, str(value)] for name, value in sorted(model.get_params(deep=False).items())]
+    return f"<details><summary>Settings</summary>{page.table(['setting', 'value'], rows)}</details>"
+
+
+def _percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{100 * rate:.1f} %"

@@ -1,0 +1,47 @@
+"""The demo's way with a model of few steps: what it prints and writes."""
+
+import json
+
+import pytest
+
+from s3c2 import S3C2
+
+FILES = [
+    "clusters.png", "held_out.csv", "labels.csv", "links.csv",
+    "model", "report.html", "train.csv", "truth.csv",
+]  # fmt: skip
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    published = S3C2.as_published
+
+    def few_steps(n_clusters):
+        return published(n_clusters).set_params(labnet_steps=3, clunet_steps=3)
+
+    monkeypatch.setattr(S3C2, "as_published", few_steps)
+
+
+def test_demo_prints_a_table_and_writes_its_files(folder, quick):
+    result = folder.run("demo", "--sets", 2, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert "S3C2 as published" in result.stdout
+    assert "k-means" in result.stdout
+    assert "±" in result.stdout
+    assert "2 link sets" in result.stdout
+    assert sorted(p.name for p in (folder / "demo").iterdir()) == FILES
+    assert len(folder.read("demo/links.csv")) == 500
+    assert len(folder.read("demo/labels.csv")) == 1297
+    assert 'alt="The most typical rows of cluster' in (folder / "demo/report.html").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_its_files_serve_the_other_commands(folder, quick):
+    result = folder.run("demo", "--json")
+    scores = json.loads(result.stdout)["held_out"]["s3c2"][0]
+    folder.run("predict", "demo", "demo/held_out.csv", "-o", "new.csv")
+    again = json.loads(folder.run("evaluate", "new.csv", "demo/truth.csv", "--json").stdout)
+    assert {name: again[name] for name in scores} == pytest.approx(scores)
+    check = ["links", "check", "demo/links.csv", "--data", "demo/train.csv", "--id-column", "id"]
+    assert folder.run(*check).exit_code == 0

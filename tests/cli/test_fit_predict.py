@@ -1,0 +1,166 @@
+"""fit writes labels, model and report; predict applies the model to raw new data."""
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from PIL import Image
+
+from s3c2 import S3C2
+from s3c2.links import Links
+
+from .conftest import QUICK, fit_command
+
+
+def test_fit_writes_labels_model_and_report(fitted):
+    summary = json.loads(fitted.result.stdout)
+    assert (summary["rows"], summary["clusters"], sum(summary["sizes"])) == (60, 3, 60)
+    assert summary["outputs"]["labels"] == "out/labels.csv"
+    out = fitted / "out"
+    assert sorted(path.name for path in out.iterdir()) == ["labels.csv", "model", "report.html"]
+    labels = fitted.read("out/labels.csv")
+    assert [row["id"] for row in labels] == [row["name"] for row in fitted.read("data.csv")]
+    assert {int(row["cluster"]) for row in labels} <= {0, 1, 2}
+    assert all(1 / 3 <= float(row["probability"]) <= 1 for row in labels)
+    assert "60 rows in" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_predict_on_the_same_raw_data_gives_the_labels_of_fit(fitted, tmp_path):
+    for model in ("out", "out/model"):
+        result = fitted.run("predict", model, "data.csv")
+        assert result.stdout == (fitted / "out/labels.csv").read_text()
+        assert result.stderr == ""
+    fitted.run("predict", "out", "data.csv", "-o", tmp_path / "labels.parquet")
+    table = pyarrow.parquet.read_table(tmp_path / "labels.parquet")
+    assert table.column_names == ["id", "cluster", "probability"]
+    assert table["id"].to_pylist() == [row["name"] for row in fitted.read("data.csv")]
+
+
+def test_predict_reports_as_json(fitted, tmp_path):
+    result = fitted.run("predict", "out", "data.csv", "-o", tmp_path / "x.csv", "--json")
+    assert json.loads(result.stdout) == {"rows": 60, "output": str(tmp_path / "x.csv")}
+    assert fitted.run("predict", "out", "data.csv", "--json").exit_code == 2
+
+
+def test_same_seed_same_labels_and_quiet_says_nothing(fitted, folder):
+    result = folder.run(*fit_command(), "--quiet", "--no-report")
+    assert (result.exit_code, result.output) == (0, "")
+    assert folder.read("out/labels.csv") == fitted.read("out/labels.csv")
+    assert not (folder / "out/report.html").exists()
+
+
+def test_rows_by_number(folder):
+    np.save(folder / "X.npy", np.random.default_rng(0).normal(size=(20, 3)))
+    folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
+    result = folder.run(*fit_command("X.npy", "l.csv", id_column=None), "--no-report")
+    assert result.exit_code == 0, result.output
+    assert [row["id"] for row in folder.read("out/labels.csv")] == [str(n) for n in range(20)]
+
+
+def test_pictures(folder):
+    (folder / "pictures").mkdir()
+    rng = np.random.default_rng(0)
+    for name in "abcdefgh":
+        pixels = rng.integers(0, 255, (8, 8), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"pictures/{name}.png")
+    folder.write("l.csv", "a,b,link\na.png,b.png,must\na.png,c.png,cannot\n")
+    command = fit_command("pictures", "l.csv", k=2, id_column=None)
+    assert folder.run(*command, "--network", "convolutional").exit_code == 0
+    report = (folder / "out/report.html").read_text(encoding="utf-8")
+    assert "data:image/png" in report
+    assert folder.run("predict", "out", "pictures").stdout.splitlines()[1].startswith("a.png,")
+
+
+def test_texts(folder):
+    words = ["red apple pie", "green apple tart", "fast car race", "slow car drive"] * 3
+    rows = "".join(f"t{n},{text} {n}\n" for n, text in enumerate(words))
+    folder.write("t.csv", "key,text\n" + rows)
+    folder.write("l.csv", "a,b,link\nt0,t1,must\nt2,t3,must\nt0,t2,cannot\n")
+    command = fit_command("t.csv", "l.csv", k=2, id_column="key")
+    assert folder.run(*command, "--text-column", "text").exit_code == 0
+    assert "apple pie" in (folder / "out/report.html").read_text(encoding="utf-8")
+    assert folder.run("predict", "out", "t.csv").stdout == (folder / "out/labels.csv").read_text()
+
+
+def test_dropped_columns_are_not_asked_for_in_new_data(folder):
+    command = [*fit_command(), "--drop", "a", "--drop", "b", "--no-report"]
+    assert folder.run(*command).exit_code == 0
+    folder.write("new.csv", "d,c\n1,2\n")
+    assert folder.run("predict", "out", "new.csv").stdout.splitlines()[1].startswith("0,")
+
+
+def test_contradictions_are_left_out_when_asked(folder):
+    folder.write("l.csv", links_text() + "row-1,row-3,cannot\nrow-4,row-5,cannot\n")
+    result = folder.run(*fit_command(links="l.csv"), "--contradictions", "drop", "--no-report")
+    assert result.exit_code == 0, result.output
+    assert "Warning: 1 of 4 links were left out" in result.stderr
+
+
+def links_text():
+    return "a,b,link\nrow-1,row-2,must\nrow-2,row-3,must\n"
+
+
+def test_model_saved_from_python_predicts_prepared_arrays(folder):
+    X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    links = Links(must=[(0, 1)], cannot=[(2, 3)], n_samples=20)
+    model = S3C2(2, labnet_steps=2, clunet_steps=2, random_state=0, verbose=0)
+    model.fit(X, links=links).save(folder / "saved")
+    np.save(folder / "X.npy", X)
+    lines = folder.run("predict", "saved", "X.npy").stdout.splitlines()[1:]
+    assert [int(line.split(",")[1]) for line in lines] == model.labels_.tolist()
+    result = folder.run("predict", "saved", "data.csv")
+    assert result.exit_code == 2
+    assert "saved from Python" in result.stderr
+
+
+def test_failed_fit_leaves_the_old_results(fitted, folder):
+    shutil.copytree(fitted / "out", folder / "out")
+    before = {path: path.read_bytes() for path in (folder / "out").rglob("*") if path.is_file()}
+    folder.write("bad.csv", "a,b,link\nrow-1,row-1,cannot\n")
+    assert folder.run(*fit_command(links="bad.csv")).exit_code == 2
+    after = {path: path.read_bytes() for path in (folder / "out").rglob("*") if path.is_file()}
+    assert after == before
+
+
+@pytest.mark.parametrize("where", ["fit", "write"])
+def test_interrupt_is_one_line_and_130(folder, monkeypatch, where):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    if where == "fit":
+        monkeypatch.setattr(S3C2, "fit", interrupt)
+    else:
+        monkeypatch.setattr("s3c2.report.write_report", interrupt)
+    result = folder.run(*fit_command(), "--quiet")
+    assert result.exit_code == 130
+    assert result.stderr.startswith("Interrupted")
+    assert result.stderr.count("\n") == 1
+    assert "out" not in folder.names()
+
+
+def test_interrupted_fit_goes_on_and_ends_with_the_same_labels(fitted, folder, monkeypatch):
+    from s3c2 import checkpoint
+
+    save = checkpoint.Checkpoint.save
+
+    def save_and_interrupt(self, *args):
+        save(self, *args)
+        raise KeyboardInterrupt
+
+    command = [*fit_command(), "--no-report"]
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint.Checkpoint, "save", save_and_interrupt)
+        result = folder.run(*command)
+    assert result.exit_code == 130
+    assert "The same command goes on from out/checkpoint.safetensors" in result.stderr
+    assert [p.name for p in (folder / "out").iterdir()] == ["checkpoint.safetensors"]
+    assert folder.run(*command).exit_code == 0
+    assert folder.read("out/labels.csv") == fitted.read("out/labels.csv")
+    assert not (folder / "out/checkpoint.safetensors").exists()
+
+
+def test_quick_settings_reach_the_model(fitted):
+    model = S3C2.load(fitted / "out/model")
+    assert [str(model.labnet_steps), str(model.clunet_steps)] == [QUICK[1], QUICK[3]]

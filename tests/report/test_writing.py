@@ -1,0 +1,127 @@
+"""The page holds everything, asks nothing from outside, and reads what it is told."""
+
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from s3c2 import S3C2
+from s3c2.errors import DataError
+from s3c2.report import write_clusters_picture, write_report
+from s3c2.report.content import gather, plane_points, plane_rows, typical_rows
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and whether all that was opened was closed."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.open = [], []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def written(path, *args, **options):
+    write_report(path, *args, **options)
+    return path.read_text(encoding="utf-8")
+
+
+def test_page_is_whole_and_self_contained(tmp_path, digits):
+    X, links, model = digits
+    html = written(tmp_path / "report.html", model, X, links, title="Digits", image_shape=(8, 8))
+    page = Page(html)
+    assert page.open == []
+    assert not [tag for tag, _ in page.tags if tag in ("script", "link", "iframe")]
+    images = [attributes for tag, attributes in page.tags if tag == "img"]
+    assert len(images) == 4 + 10  # figures, and a strip for each cluster
+    assert all(i["src"].startswith("data:image/") and i["alt"] for i in images)
+    assert "300 rows in 10 clusters" in html
+    assert list(tmp_path.iterdir()) == [tmp_path / "report.html"]
+
+
+def test_rows_without_pictures_are_listed_by_id_and_escaped(tmp_path, digits):
+    X, links, model = digits
+    ids = [f"<b>{row}" for row in range(len(X))]
+    html = written(tmp_path / "r.html", model, X, links, ids=ids, title="a < b & c")
+    assert "<title>a &lt; b &amp; c</title>" in html
+    assert "<b>&lt;b&gt;" in html
+    assert "<b><b>" not in html
+
+
+def test_texts_are_shortened(tmp_path, digits):
+    X, links, model = digits
+    html = written(tmp_path / "r.html", model, X, links, texts=["word " * 100] * len(X))
+    assert "word …" in html
+    assert "word " * 50 not in html
+
+
+def test_scores_are_shown(tmp_path, digits):
+    X, links, model = digits
+    scores = {"S3C2": {"NMI": "0.912"}, "k-means": {"NMI": "0.734"}}
+    html = written(tmp_path / "r.html", model, X, links, scores=scores, scores_note="held out")
+    assert re.search(r"k-means</th><td[^>]*>0\.734", html)
+    assert "held out" in html
+
+
+def test_images_need_no_shape(tmp_path, digits):
+    X, links, model = digits
+    for images in (X.reshape(-1, 8, 8), X.reshape(-1, 1, 8, 8)):
+        html = written(tmp_path / "r.html", model, images, links)
+        assert html.count("data:image/png") == 10
+
+
+def test_wrong_image_shape_is_refused(tmp_path, digits):
+    X, links, model = digits
+    with pytest.raises(DataError, match=r"image_shape=\(7, 7\) needs rows of 49 values"):
+        write_report(tmp_path / "r.html", model, X, links, image_shape=(7, 7))
+    assert not list(tmp_path.iterdir())
+
+
+def test_clusters_picture(tmp_path, digits):
+    X, links, model = digits
+    write_clusters_picture(tmp_path / "c.png", model, X, links, image_shape=(8, 8))
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_cannot_links(digits):
+    X, links, model = digits
+    content = gather(model, X, SimpleNamespace(must=links.must, cannot=np.empty((0, 2), int)))
+    assert content.cl_rate is None
+    assert content.ml_rate == np.mean(content.must_distances < 0.3)
+
+
+def test_typical_rows_are_the_most_probable_of_their_cluster():
+    labels, probabilities = np.array([0, 1, 0, 0]), np.array([0.6, 0.9, 0.8, 0.8])
+    typical = typical_rows(labels, probabilities, 3)
+    assert [rows.tolist() for rows in typical] == [[2, 3, 0], [1], []]
+
+
+def test_plane_holds_at_most_five_thousand_rows():
+    rows = plane_rows(12_345)
+    assert len(np.unique(rows)) == 5_000
+    assert (rows[0], rows[-1]) == (0, 12_344)
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (4, 4)])
+def test_plane_of_few_rows_or_columns(shape):
+    assert plane_points(np.ones(shape)).shape == (shape[0], 2)
+    assert plane_points(np.random.default_rng(0).normal(size=shape)).shape == (shape[0], 2)
+
+
+def test_real_model_and_links(tmp_path, blobs, blob_links, small):
+    X, _ = blobs
+    model = S3C2(3, **small).fit(X, links=blob_links)
+    content = gather(model, X, blob_links)
+    rates = model.labnet_.rates(blob_links, X=X)
+    assert (content.ml_rate, content.cl_rate) == pytest.approx((rates.ml_rate, rates.cl_rate))
+    np.testing.assert_array_equal(content.labels, model.labels_)
+    assert "120 rows in 3 clusters" in written(tmp_path / "r.html", model, X, blob_links)
