@@ -1,0 +1,180 @@
+"""The library against the plainest PyTorch loop: the same weights, and the same time per step.
+
+    python benchmarks/agreement.py            # writes benchmarks/results/agreement.csv
+
+The plain loops below share with the library the network's layers, the drawn batches and the
+dropout masks; losses, gradients, optimiser and loop are written out. Weights are compared after 200
+steps; time is the median of interleaved repeats. A last row per network times the same plain loop
+with torch's own dropout, which is what one would write without the library.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+
+from s3c2 import CluNet, LabNet, Links
+from s3c2.clunet import STAGE, LabelledPool
+from s3c2.networks import Dropout
+from s3c2.pairs import GivenLinks
+from s3c2.randomness import Purpose, derived_seed, lay_masks, remove_masks
+from s3c2.rows import Rows
+from s3c2.training import Run, Task, train
+
+from tables import publish
+
+SEED = 0
+
+
+def plain_labnet(network, X, given, n_steps, *, masks=True):
+    optimizer = torch.optim.RMSprop(network.parameters(), lr=1e-3, alpha=0.9, eps=1e-7)
+    network.train()
+    for step in range(n_steps):
+        batch = given.in_epochs(step)
+        a, b = torch.from_numpy(batch.a[0]), torch.from_numpy(batch.b[0])
+        must = torch.from_numpy(batch.must[0])
+        if masks:
+            lay_masks(network, 2 * len(a), SEED, step)
+        h = network(X[torch.cat([a, b])])
+        d2 = ((h[: len(a)] - h[len(a) :]) ** 2).sum(1)
+        loss = torch.where(must, d2, torch.clamp(1 - torch.sqrt(d2), min=0) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def plain_clunet(network, X, given, pool, seed, n_steps, *, masks=True):
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    network.train()
+    for step in range(n_steps):
+        batch = given.at_random(step)
+        i, j, labelled = pool.draw(1000, step)
+        a = torch.from_numpy(np.concatenate([batch.a[0], i[0]]))
+        b = torch.from_numpy(np.concatenate([batch.b[0], j[0]]))
+        must = torch.cat([torch.from_numpy(batch.must[0]), labelled[0]])
+        if masks:
+            lay_masks(network, 2 * len(a), seed, step)
+        p = network(X[torch.cat([a, b])])
+        same = (p[: len(a)] * p[len(a) :]).sum(1)
+        loss = torch.where(must, 1 - same, same).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def with_torch_dropout(network: nn.Module) -> nn.Module:
+    """The same network with torch's own dropout layers."""
+    network = copy.deepcopy(network)
+    for i, layer in enumerate(network):
+        if isinstance(layer, Dropout):
+            network[i] = nn.Dropout(layer.rate)
+    return network
+
+
+def difference(one: nn.Module, two: nn.Module) -> float:
+    pairs = zip(one.parameters(), two.parameters())
+    return max(float((a.detach() - b.detach()).abs().max()) for a, b in pairs)
+
+
+def interleaved(runs: dict[str, Callable[[], None]], repeats: int, steps: int) -> dict[str, float]:
+    """Median seconds per step of each run, the runs taking turns."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for repeat in range(repeats + 1):
+        for name, run in runs.items():
+            began = time.perf_counter()
+            run()
+            if repeat:  # the first round warms up
+                seconds[name].append((time.perf_counter() - began) / steps)
+    return {name: float(np.median(values)) for name, values in seconds.items()}
+
+
+def compare(name, build, library, plain, args):
+    """Rows of the table for one network."""
+    by_library, by_plain = build(), build()
+    library(by_library, args.steps)
+    plain(by_plain, args.steps, masks=True)
+    apart = difference(by_library, by_plain)
+    torch_dropout = with_torch_dropout(build())
+    few = args.timed_steps
+    medians = interleaved(
+        {
+            "library": lambda: library(by_library, few),
+            "plain loop": lambda: plain(by_plain, few, masks=True),
+            "plain loop, torch's dropout": lambda: plain(torch_dropout, few, masks=False),
+        },
+        args.repeats,
+        few,
+    )
+    for network in (by_library, by_plain):
+        remove_masks(network)
+    return [
+        {
+            "network": name,
+            "loop": loop,
+            "ms_per_step": round(1e3 * seconds, 3),
+            "library_over_this": round(medians["library"] / seconds, 3),
+            "largest_weight_difference": f"{apart:.1e}" if loop == "plain loop" else "",
+            "steps_compared": args.steps,
+            "repeats": args.repeats,
+        }
+        for loop, seconds in medians.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=200, help="steps before weights are compared")
+    parser.add_argument("--timed-steps", type=int, default=30, help="steps in a timed repeat")
+    parser.add_argument("--repeats", type=int, default=11)
+    args = parser.parse_args()
+
+    data, y = load_digits(return_X_y=True)
+    data = (data / 16).astype(np.float32)
+    links = Links.from_labels(y, 500, random_state=SEED)
+    rows, X = Rows(data, (64,)), torch.from_numpy(data)
+
+    labnet = LabNet(random_state=SEED, verbose=0)
+    lab_given = GivenLinks(links, 256, SEED)
+
+    def labnet_by_library(encoder, n_steps):
+        parts = nn.ModuleDict({"encoder": encoder})
+        losses = labnet._losses(parts, rows, lab_given, 0, SEED)
+        train(Task("labnet", parts, losses, n_steps, "rmsprop", 1e-3), Run(labnet))
+
+    rows_of_table = compare(
+        "LabNet 64-256-256-256, 256 links",
+        lambda: labnet._architecture().build_encoder((64,), SEED),
+        labnet_by_library,
+        lambda network, n, masks: plain_labnet(network, X, lab_given, n, masks=masks),
+        args,
+    )
+
+    labnet.fit(data, links=links)
+    clunet = CluNet(10, random_state=SEED, verbose=0)
+    seed = derived_seed(SEED, Purpose.STAGE, STAGE)
+    given = GivenLinks(links, 100, seed)
+    pool = LabelledPool(rows, labnet, clunet.cache_memory, seed)
+
+    def clunet_by_library(network, n_steps):
+        losses = clunet._losses(network, rows, given, pool, 1000, seed)
+        train(Task("clunet", network, losses, n_steps, "adam", 1e-3), Run(clunet))
+
+    rows_of_table += compare(
+        "CluNet 64-256-256-10, 100 links + 1,000 pairs",
+        lambda: clunet._architecture().build_clusters((64,), 10, seed),
+        clunet_by_library,
+        lambda network, n, masks: plain_clunet(network, X, given, pool, seed, n, masks=masks),
+        args,
+    )
+    publish("agreement", rows_of_table)
+
+
+if __name__ == "__main__":
+    main()

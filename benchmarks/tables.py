@@ -1,0 +1,41 @@
+"""Benchmark tables: printed, and kept as CSV with the machine named."""
+
+from __future__ import annotations
+
+import csv
+import os
+import platform
+from pathlib import Path
+
+import torch
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def machine() -> str:
+    """The processor and what runs on it, in one line."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].split(":", 1)[1].strip() if names else model
+    return (
+        f"{model}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, "
+        f"Python {platform.python_version()}, torch {torch.__version__}"
+    )
+
+
+def publish(name: str, rows: list[dict[str, object]]) -> None:
+    """Print the table and write it to results/NAME.csv."""
+    rows = [{**row, "machine": machine()} for row in rows]
+    RESULTS.mkdir(exist_ok=True)
+    with open(RESULTS / f"{name}.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    shown = [column for column in rows[0] if column != "machine"]
+    widths = {c: max(len(c), *(len(str(row[c])) for row in rows)) for c in shown}
+    print(f"\n{name} on {machine()}")
+    print("  ".join(c.ljust(widths[c]) for c in shown))
+    for row in rows:
+        print("  ".join(str(row[c]).ljust(widths[c]) for c in shown))
