@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -91,7 +90,9 @@ def peak_megabytes(path: Path) -> dict[str, float]:
 
 def measure_memory(path: str) -> None:
     def peak() -> float:
-        return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+        # Of this program alone: getrusage would count what its parent held before the exec.
+        status = Path("/proc/self/status").read_text()
+        return round(int(status.split("VmHWM:")[1].split()[0]) / 1024, 1)
 
     imports = peak()
     X = np.load(path, mmap_mode="r")

@@ -24,7 +24,10 @@ IMAGE_BATCH = 256
 def batches(network: nn.Module, rows: Rows) -> Iterator[tuple[int, Tensor]]:
     """Yield (first row number, the network's output for the rows from there on)."""
     size = VECTOR_BATCH if len(rows.shape) == 1 else IMAGE_BATCH
-    network = network.to(rows.device).eval()
+    if any(weights.device != rows.device for weights in network.parameters()):
+        network.to(rows.device)
+    if network.training:
+        network.eval()
     for start in range(0, rows.n, size):
         x = rows.block(start, min(start + size, rows.n))
         n = len(x)
