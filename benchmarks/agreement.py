@@ -21,11 +21,15 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from s3c2 import CluNet, LabNet, Links
-from s3c2.clunet import STAGE, LabelledPool
+from s3c2.clunet import CluNetReplica
+from s3c2.clunet import step_losses as clunet_losses
+from s3c2.labnet import LabNetReplica
+from s3c2.labnet import step_losses as labnet_losses
 from s3c2.networks import Dropout
 from s3c2.pairs import GivenLinks
-from s3c2.randomness import Purpose, derived_seed, lay_masks, remove_masks
+from s3c2.randomness import dropout_mask
 from s3c2.rows import Rows
+from s3c2.stack import Stack
 from s3c2.training import Run, Task, train
 
 from tables import publish
@@ -33,32 +37,38 @@ from tables import publish
 SEED = 0
 
 
+def lay_masks(network, rows, seed, step):
+    """The masks that the library draws for this step."""
+    for part, layer in enumerate(m for m in network if isinstance(m, Dropout)):
+        layer.mask = dropout_mask((rows, *layer.size), layer.rate, seed, step, part)
+
+
 def plain_labnet(network, X, given, n_steps, *, masks=True):
     optimizer = torch.optim.RMSprop(network.parameters(), lr=1e-3, alpha=0.9, eps=1e-7)
     network.train()
     for step in range(n_steps):
-        batch = given.in_epochs(step)
-        a, b = torch.from_numpy(batch.a[0]), torch.from_numpy(batch.b[0])
-        must = torch.from_numpy(batch.must[0])
+        batch = given.draw(step)
+        a, b, must, weight = batch.a[0], batch.b[0], batch.must[0], batch.weight[0]
         if masks:
             lay_masks(network, 2 * len(a), SEED, step)
         h = network(X[torch.cat([a, b])])
         d2 = ((h[: len(a)] - h[len(a) :]) ** 2).sum(1)
-        loss = torch.where(must, d2, torch.clamp(1 - torch.sqrt(d2), min=0) ** 2).mean()
+        terms = torch.where(must, d2, torch.clamp(1 - torch.sqrt(d2), min=0) ** 2)
+        loss = (terms * weight).sum() / weight.sum()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
 
 
-def plain_clunet(network, X, given, pool, seed, n_steps, *, masks=True):
+def plain_clunet(network, X, given, pairs, seed, n_steps, *, masks=True):
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
     network.train()
     for step in range(n_steps):
-        batch = given.at_random(step)
-        i, j, labelled = pool.draw(1000, step)
-        a = torch.from_numpy(np.concatenate([batch.a[0], i[0]]))
-        b = torch.from_numpy(np.concatenate([batch.b[0], j[0]]))
-        must = torch.cat([torch.from_numpy(batch.must[0]), labelled[0]])
+        batch = given.draw(step)
+        i, j, labelled = pairs.draw(step)
+        a = torch.cat([batch.a[0], i[0]])
+        b = torch.cat([batch.b[0], j[0]])
+        must = torch.cat([batch.must[0], labelled[0]])
         if masks:
             lay_masks(network, 2 * len(a), seed, step)
         p = network(X[torch.cat([a, b])])
@@ -112,8 +122,6 @@ def compare(name, build, library, plain, args):
         args.repeats,
         few,
     )
-    for network in (by_library, by_plain):
-        remove_masks(network)
     return [
         {
             "network": name,
@@ -141,12 +149,14 @@ def main() -> None:
     rows, X = Rows(data, (64,)), torch.from_numpy(data)
 
     labnet = LabNet(random_state=SEED, verbose=0)
-    lab_given = GivenLinks(links, 256, SEED)
+    lab_given = GivenLinks([links], 256, [SEED])
+    replica = LabNetReplica(links, SEED)
 
-    def labnet_by_library(encoder, n_steps):
-        parts = nn.ModuleDict({"encoder": encoder})
-        losses = labnet._losses(parts, rows, lab_given, 0, SEED)
-        train(Task("labnet", parts, losses, n_steps, "rmsprop", 1e-3), Run(labnet))
+    def labnet_by_library(network, n_steps):
+        stack = {"encoder": Stack([network])}
+        losses = labnet_losses(labnet, [replica], stack, rows, lab_given, 0)
+        train(Task("labnet", nn.ModuleDict(stack), losses, [n_steps], "rmsprop", 1e-3), Run(labnet))
+        network.load_state_dict(stack["encoder"].network(0).state_dict())
 
     rows_of_table = compare(
         "LabNet 64-256-256-256, 256 links",
@@ -158,19 +168,20 @@ def main() -> None:
 
     labnet.fit(data, links=links)
     clunet = CluNet(10, random_state=SEED, verbose=0)
-    seed = derived_seed(SEED, Purpose.STAGE, STAGE)
-    given = GivenLinks(links, 100, seed)
-    pool = LabelledPool(rows, labnet, clunet.cache_memory, seed)
+    given = GivenLinks([links], 100, [SEED], fresh=True)
+    pairs = CluNetReplica(links, SEED, labnet, SEED).pool_pairs(rows, clunet.cache_memory, 1000)
 
     def clunet_by_library(network, n_steps):
-        losses = clunet._losses(network, rows, given, pool, 1000, seed)
-        train(Task("clunet", network, losses, n_steps, "adam", 1e-3), Run(clunet))
+        stack = {"clusters": Stack([network])}
+        losses = clunet_losses([SEED], stack, rows, given, pairs)
+        train(Task("clunet", nn.ModuleDict(stack), losses, [n_steps], "adam", 1e-3), Run(clunet))
+        network.load_state_dict(stack["clusters"].network(0).state_dict())
 
     rows_of_table += compare(
         "CluNet 64-256-256-10, 100 links + 1,000 pairs",
-        lambda: clunet._architecture().build_clusters((64,), 10, seed),
+        lambda: clunet._architecture().build_clusters((64,), 10, SEED),
         clunet_by_library,
-        lambda network, n, masks: plain_clunet(network, X, given, pool, seed, n, masks=masks),
+        lambda network, n, masks: plain_clunet(network, X, given, pairs, SEED, n, masks=masks),
         args,
     )
     publish("agreement", rows_of_table)

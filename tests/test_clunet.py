@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from s3c2 import CluNet, LabNet, Links, losses
-from s3c2.clunet import LabelledPool
+from s3c2.clunet import Pool, PoolPairs, pair_loss
 from s3c2.errors import LinksError
 from s3c2.rows import Rows
 
@@ -22,14 +22,15 @@ def labnet(blobs, blob_links):
 @pytest.mark.parametrize("memory", [2**27, 40 * 16 * 4])
 def test_pool_labels_pairs_as_labnet_does(blobs, labnet, memory):
     X = blobs[0]
-    pool = LabelledPool(Rows(X, (5,)), labnet, memory, seed=0)
+    pool = Pool(Rows(X, (5,)), labnet, memory, seed=0)
     assert len(pool.h) == (120 if memory == 2**27 else 40)
+    pairs = PoolPairs([pool], [0.3], 50, [0], torch.device("cpu"))
     seen = set()
     for step in range(20):
-        a, b, must = pool.draw(50, step)
+        a, b, must = pairs.draw(step)
         assert a.shape == b.shape == must.shape == (1, 50)
-        assert (must[0].numpy() == labnet.same(X[a[0]], X[b[0]])).all()
-        seen |= set(a[0])
+        assert (must[0].numpy() == labnet.same(X[a[0].numpy()], X[b[0].numpy()])).all()
+        seen |= set(a[0].tolist())
     assert len(seen) == len(pool.h)  # every row of the pool is drawn from
 
 
@@ -64,8 +65,8 @@ def test_step_loss_is_equation_3_over_links_and_labelled_pairs(blobs, labnet):
         for a, b in pairs:
             total += w * (1 - p[a] @ p[b] if must else p[a] @ p[b])
             weight += w
-    pool_seed = clunet_seed(0)
-    a, b, musts = LabelledPool(Rows(X, (5,)), labnet, 2**27, pool_seed).draw(40, 0)
+    pool = Pool(Rows(X, (5,)), labnet, 2**27, 0)
+    a, b, musts = PoolPairs([pool], [0.3], 40, [clunet_seed(0)], torch.device("cpu")).draw(0)
     for i, j, must in zip(a[0], b[0], musts[0]):
         total += 1 - p[i] @ p[j] if must else p[i] @ p[j]
         weight += 1
@@ -98,3 +99,33 @@ def test_equal_sized_clusters_are_what_threshold_0_asks_for():
 
     assert loss(equal) == pytest.approx(1 / K)
     assert loss(lopsided) > loss(equal)
+
+
+def test_the_restart_of_the_lowest_pair_loss_is_kept(blobs, blob_links, labnet):
+    X, _ = blobs
+    clunet = CluNet(
+        3, layers=(32, 8), steps=60, batch_pairs=60, n_restarts=5, random_state=0, verbose=0
+    ).fit(X, links=blob_links, labnet=labnet)
+    assert clunet.pair_losses_.shape == (5,)
+    assert clunet.pair_losses_.max() > clunet.pair_losses_.min()
+    replica = clunet._replicas(blob_links, labnet, 0)[0]
+    kept = pair_loss(clunet.network_, Rows(X, (5,)), replica, clunet)
+    assert kept == pytest.approx(clunet.pair_losses_.min())
+
+
+def test_the_pair_loss_is_equation_3(blobs, labnet, monkeypatch):
+    monkeypatch.setattr("s3c2.clunet.JUDGED_PAIRS", 200)
+    X, y = blobs
+    links = Links.from_labels(y, 30, random_state=0)
+    clunet = CluNet(3, layers=(8, 4), steps=5, random_state=0, verbose=0)
+    clunet.fit(X, links=links, labnet=labnet)
+    p = clunet.predict_proba(X).astype(np.float64)
+    replica = clunet._replicas(links, labnet, 0)[0]
+    rows = Rows(X, (5,))
+    a, b, must = (d[0].numpy() for d in replica.pool_pairs(rows, 2**27, 200).draw(0))
+    labelled = np.mean([1 - p[i] @ p[j] if m else p[i] @ p[j] for i, j, m in zip(a, b, must)])
+    given = np.mean(
+        [1 - p[i] @ p[j] for i, j in links.must] + [p[i] @ p[j] for i, j in links.cannot]
+    )
+    expected = (100 * given + 1000 * labelled) / 1100
+    assert pair_loss(clunet.network_, rows, replica, clunet) == pytest.approx(expected, rel=1e-4)

@@ -7,21 +7,20 @@ import pytest
 import torch
 
 from s3c2.networks import Dropout
-from s3c2.randomness import Purpose, draws, lay_masks, mask, remove_masks, seed_from
-
-CPU = torch.device("cpu")
+from s3c2.randomness import Draws, Purpose, dropout_mask, generator, seed_from
+from s3c2.stack import Stack
 
 
 def test_a_step_draws_the_same_whatever_came_before():
-    late = draws(7, Purpose.PAIRS, 5).integers(100, size=10)
+    late = generator(7, Purpose.PAIRS, 5).integers(100, size=10)
     for step in range(5):
-        draws(7, Purpose.PAIRS, step).integers(100, size=1000)
-    assert (draws(7, Purpose.PAIRS, 5).integers(100, size=10) == late).all()
+        generator(7, Purpose.PAIRS, step).integers(100, size=1000)
+    assert (generator(7, Purpose.PAIRS, 5).integers(100, size=10) == late).all()
 
 
 def test_seeds_purposes_steps_and_parts_have_streams_of_their_own():
     streams = {
-        tuple(draws(seed, purpose, step, part).integers(2**62, size=3))
+        tuple(generator(seed, purpose, step, part).integers(2**62, size=3))
         for seed in (0, 1)
         for purpose in Purpose
         for step in range(5)
@@ -32,7 +31,7 @@ def test_seeds_purposes_steps_and_parts_have_streams_of_their_own():
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_mask_drops_at_its_rate_and_keeps_the_mean(rate):
-    drawn = mask((400, 500), rate, seed=1, step=2, part=0, device=CPU)
+    drawn = dropout_mask((400, 500), rate, seed=1, step=2, part=0)
     share = float((drawn == 0).float().mean())
     assert share == pytest.approx(rate, abs=5 * np.sqrt(rate * (1 - rate) / 200_000))
     assert float(drawn.max()) == pytest.approx(1 / (1 - rate), rel=1e-3)
@@ -45,14 +44,29 @@ def test_mask_drops_at_its_rate_and_keeps_the_mean(rate):
 def test_masks_are_laid_in_and_removed():
     network = torch.nn.Sequential(Dropout(0.5, (6,)), Dropout(0.0, (6,)), Dropout(0.5, (6,)))
     network.append(torch.nn.Linear(6, 1))
-    lay_masks(network, 4, seed=0, step=0)
-    assert network[0].mask.shape == (4, 6)
-    assert network[1].mask.numel() == 0
-    assert not torch.equal(network[0].mask, network[2].mask)
-    assert torch.equal(network[0](torch.ones(4, 6)), network[0].mask)
-    remove_masks(network)
-    assert network[0].mask.numel() == 0
+    stack = Stack([network])
+    stack.lay_masks(4, [0], step=0)
+    first, last = stack.dropouts().values()
+    assert first.mask.shape == (4, 6)
+    assert not torch.equal(first.mask, last.mask)
+    assert torch.equal(first(torch.ones(4, 6)), first.mask)
+    assert all(layer.mask.numel() == 0 for layer in stack.network(0)[:3])
+    stack.remove_masks()
+    assert first.mask.numel() == 0
     assert "mask" not in "".join(network.state_dict())
+
+
+@pytest.mark.parametrize("high", [2, 7, 1000, 60_000])
+def test_integers_are_uniform_and_steps_independent(high):
+    draws = Draws([0, 1], Purpose.PAIRS, "cpu")
+    drawn = torch.cat([draws.integers(step, 5000, high) for step in range(20)], dim=1).double()
+    assert drawn.min() >= 0
+    assert drawn.max() < high
+    spread = high / np.sqrt(12 * drawn.shape[1])
+    assert (drawn.mean(1) - (high - 1) / 2).abs().max() < 5 * spread
+    assert abs(float(torch.corrcoef(drawn)[0, 1])) < 0.02  # two seeds
+    one, two = draws.integers(3, 5000, high)[0], draws.integers(4, 5000, high)[0]
+    assert abs(float(torch.corrcoef(torch.stack([one, two]).double())[0, 1])) < 0.07
 
 
 def test_random_states():

@@ -28,7 +28,7 @@ def test_rows_are_handed_out_as_float32(X):
 
 def test_replicas_come_as_a_leading_dimension(X):
     index = np.array([[0, 1, 2], [2, 2, 4]])
-    taken = Rows(X, (4,)).take_replicas(index)
+    taken = Rows(X, (4,)).take_replicas(torch.from_numpy(index))
     assert torch.equal(taken, torch.tensor(X[index], dtype=torch.float32))
 
 

@@ -26,8 +26,8 @@ def test_it_tells_good_settings_from_bad(blobs, small):
         for T in (0.3, 1e9)
     )
     assert good.accuracy.mean() > bad.accuracy.mean() + 0.2
-    assert np.nanmean(bad.ml_rate) == 1  # everything in one cluster
-    assert np.nanmean(bad.cl_rate) == 0
+    # With every pair a must-link, clusters are merged.
+    assert np.nanmean(bad.cl_rate) < np.nanmean(good.cl_rate) - 0.3
 
 
 def test_the_model_is_not_changed_and_ids_resolve(blobs, small):

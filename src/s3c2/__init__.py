@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from s3c2.estimator import S3C2
     from s3c2.labnet import LabNet, Rates
     from s3c2.links import Links
+    from s3c2.many import fit_many
     from s3c2.tuning import LinkScores, cross_validate_links
 
 __version__ = "0.1.0"
@@ -29,6 +30,7 @@ _HOME = {
     "S3C2": "estimator",
     "Step": "callbacks",
     "cross_validate_links": "tuning",
+    "fit_many": "many",
 }
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "Rates",
     "Step",
     "cross_validate_links",
+    "fit_many",
 ]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,17 +17,20 @@ from torch import Tensor, nn
 from s3c2 import losses, published
 from s3c2.base import SiameseEstimator, check_choice, check_number, pack_network, unpack_network
 from s3c2.errors import LinksError
-from s3c2.inference import apply_to_rows
+from s3c2.inference import apply_to_rows, batches
 from s3c2.labnet import LabNet
 from s3c2.links import Links
 from s3c2.networks import Architecture
-from s3c2.pairs import GivenLinks, random_pairs
-from s3c2.randomness import Purpose, derived_seed, draws, lay_masks
+from s3c2.pairs import GivenLinks, RandomPairs
+from s3c2.progress import Progress
+from s3c2.randomness import Purpose, derived_seed, generator
 from s3c2.rows import Rows
-from s3c2.training import OPTIMIZERS, History, Run, Task, apply, train
+from s3c2.stack import Stack, Trained, train_stacks
+from s3c2.training import OPTIMIZERS, History, Run, Task, check_converged, converged
 
 CACHE_MEMORY = 2**27
 STAGE = 1  # LabNet's draws are those of stage 0
+JUDGED_PAIRS = 50_000
 
 
 class CluNet(ClusterMixin, SiameseEstimator):
@@ -45,6 +49,9 @@ class CluNet(ClusterMixin, SiameseEstimator):
     batch_links, batch_pairs : int, optional
         Given links and random pairs in a batch, by default the published 100 and 1,000.
     optimizer : {"adam", "rmsprop"}, optional
+    n_restarts : int, default=1
+        Number of CluNets that start from weights of their own; the one of the lowest pair loss is
+        kept.
     cache_memory : int, default=2**27
         Bytes for LabNet's representation, which is computed once. If all rows do not fit, the
         random pairs are drawn from a uniform sample of as many rows as do.
@@ -63,6 +70,7 @@ class CluNet(ClusterMixin, SiameseEstimator):
         batch_pairs: int | None = None,
         optimizer: str | None = None,
         learning_rate: float = published.LEARNING_RATE,
+        n_restarts: int = 1,
         cache_memory: int = CACHE_MEMORY,
         scale: str | None = None,
         contradictions: Literal["raise", "drop"] = "raise",
@@ -82,6 +90,7 @@ class CluNet(ClusterMixin, SiameseEstimator):
         self.batch_pairs = batch_pairs
         self.optimizer = optimizer
         self.learning_rate = learning_rate
+        self.n_restarts = n_restarts
         self.cache_memory = cache_memory
         self.scale = scale
         self.contradictions = contradictions
@@ -150,62 +159,41 @@ class CluNet(ClusterMixin, SiameseEstimator):
         check_choice(self, "optimizer", (None, *OPTIMIZERS))
         check_number(self, "dropout", 0, 0.99)
         check_number(self, "learning_rate", 0)
-        for name in ("steps", "batch_links", "batch_pairs", "cache_memory"):
+        for name in ("steps", "batch_links", "batch_pairs", "n_restarts", "cache_memory"):
             check_number(self, name, 1, whole=True)
 
     def _train(self, rows: Rows, links: Links, labnet: LabNet, run: Run, seed: int) -> None:
-        seed = derived_seed(seed, Purpose.STAGE, STAGE)
-        training = published.clunet_training().changed(
+        replicas = self._replicas(links, labnet, seed)
+        self._finish(rows, replicas[0], train_clunets(self, rows, replicas, run))
+
+    def _replicas(
+        self, links: Links, labnet: LabNet, seed: int, threshold: float | None = None
+    ) -> list[CluNetReplica]:
+        """The restarts."""
+        seeds = [derived_seed(seed, Purpose.STAGE, STAGE + r) for r in range(self.n_restarts)]
+        return [CluNetReplica(links, one, labnet, seed, threshold) for one in seeds]
+
+    def _finish(self, rows: Rows, replica: CluNetReplica, restarts: Sequence[Trained]) -> None:
+        """Take over the restart of the lowest pair loss; those that diverged do not count."""
+        good = [one for one in restarts if converged(one.history)]
+        if not good:
+            check_converged(restarts[0].history, "clunet")
+        if len(restarts) == 1:
+            best = restarts[0]
+        else:
+            pair_losses = [pair_loss(one.network, rows, replica, self) for one in good]
+            best = good[int(np.argmin(pair_losses))]
+            self.pair_losses_ = np.array(pair_losses)
+        self.history_: History = best.history
+        self.network_ = best.network
+
+    def _training(self) -> published.Training:
+        return published.clunet_training().changed(
             links=self.batch_links,
             pairs=self.batch_pairs,
             steps=self.steps,
             optimizer=self.optimizer,
         )
-        network = self._architecture().build_clusters(
-            rows.shape, self.n_clusters, derived_seed(seed, Purpose.WEIGHTS)
-        )
-        given = GivenLinks(links, training.links, seed)
-        pool = LabelledPool(rows, labnet, self.cache_memory, seed)
-        task = Task(
-            stage="clunet",
-            network=network.to(rows.device),
-            losses=self._losses(network, rows, given, pool, training.pairs, seed),
-            # One cluster is right for every pair of parameters: there is nothing to learn.
-            steps=0 if self.n_clusters == 1 else training.n_steps(given.steps_per_epoch),
-            optimizer=training.optimizer,
-            learning_rate=self.learning_rate,
-            foreign_seed=None if self.encoder is None else derived_seed(seed, Purpose.STAGE),
-        )
-        self.history_: History = train(task, run)
-        self.network_ = network
-
-    def _losses(
-        self,
-        network: nn.Module,
-        rows: Rows,
-        given: GivenLinks,
-        pool: LabelledPool,
-        n_pairs: int,
-        seed: int,
-    ) -> Callable[[int], dict[str, Tensor]]:
-        """Step → eq. (3) over given links and pairs labelled by LabNet."""
-
-        def losses_of(step: int) -> dict[str, Tensor]:
-            links = given.at_random(step)
-            a, b, pool_must = pool.draw(n_pairs, step)
-            twin_a = np.concatenate([links.a, a], axis=1)  # (replicas, links + pairs)
-            twin_b = np.concatenate([links.b, b], axis=1)
-            x = rows.take_replicas(np.concatenate([twin_a, twin_b], axis=1))
-            lay_masks(network, x.shape[1], seed, step)
-            p = apply(network, x)  # (replicas, 2·(links + pairs), K)
-            n = twin_a.shape[1]
-            must = torch.cat([rows.to_device(links.must), pool_must], dim=1)
-            weight = torch.ones(must.shape, device=rows.device)
-            weight[:, : links.weight.shape[1]] = rows.to_device(links.weight)
-            p_same = losses.same_probability(p[:, :n], p[:, n:])
-            return {"loss": losses.misclassification(p_same, must, weight)}
-
-        return losses_of
 
     def _architecture(self) -> Architecture:
         dropout = published.DROPOUT[self.network] if self.dropout is None else self.dropout
@@ -229,8 +217,8 @@ class CluNet(ClusterMixin, SiameseEstimator):
             self.labels_ = tensors["labels"].numpy().astype(np.int64)
 
 
-class LabelledPool:
-    """Random pairs of rows with the labels of a frozen LabNet.
+class Pool:
+    """Rows from which random pairs are drawn, with a frozen LabNet's representation of them.
 
     The representation is computed once for as many rows as ``cache_memory`` holds: all of them,
     or a uniform sample.
@@ -238,19 +226,166 @@ class LabelledPool:
 
     def __init__(self, rows: Rows, labnet: LabNet, cache_memory: int, seed: int) -> None:
         capacity = max(2, cache_memory // (4 * labnet._n_features_out))
-        self.numbers: NDArray[np.int64] | None = None  # all rows
+        self.numbers: Tensor | None = None  # all rows
         if rows.n > capacity:
-            chosen = draws(seed, Purpose.POOL).choice(rows.n, capacity, replace=False)
-            self.numbers = np.sort(chosen)
-            rows = rows.subset(self.numbers)
-        self.h = torch.from_numpy(labnet._represent(rows)).to(rows.device)
-        self.threshold = labnet.threshold_
-        self.seed = seed
+            chosen = generator(seed, Purpose.POOL).choice(rows.n, capacity, replace=False)
+            numbers = np.sort(chosen)
+            self.numbers = torch.from_numpy(numbers).to(rows.device)
+            rows = rows.subset(numbers)
+        self.h = torch.empty(rows.n, labnet._n_features_out, device=rows.device)
+        with Progress("representing", rows.n, labnet.verbose) as progress:
+            for start, h in batches(labnet.encoder_, rows):
+                self.h[start : start + len(h)] = h
+                progress.update(start + len(h))
 
-    def draw(self, size: int, step: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Tensor]:
-        """Row numbers of both ends and whether LabNet says must-link, (replicas, size) each."""
-        ends = random_pairs(len(self.h), size, self.seed, step)
-        i, j = torch.from_numpy(ends).to(self.h.device)
+
+class PoolPairs:
+    """Random pairs of each replica's pool, with its LabNet's labels.
+
+    Replicas that share a pool share its memory.
+
+    Parameters
+    ----------
+    pools, thresholds, seeds : one for each replica
+    size : number of pairs
+    """
+
+    def __init__(
+        self,
+        pools: Sequence[Pool],
+        thresholds: Sequence[float],
+        size: int,
+        seeds: Sequence[int],
+        device: torch.device,
+    ) -> None:
+        different = list({id(pool): pool for pool in pools}.values())
+        n = len(pools[0].h)
+        place = [next(i for i, one in enumerate(different) if one is pool) for pool in pools]
+        self.first = torch.tensor(place, device=device)[:, None] * n  # (replicas, 1)
+        self.threshold = torch.tensor(thresholds, device=device)[:, None]
+        self.h = different[0].h if len(different) == 1 else torch.cat([p.h for p in different])
+        numbers = [pool.numbers for pool in different if pool.numbers is not None]
+        self.numbers = torch.cat(numbers) if numbers else None
+        self.pairs = RandomPairs(n, size, seeds, device)
+
+    def draw(self, step: int | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Row numbers of both ends and whether LabNet says must-link: (replicas, size) each."""
+        a, b = self.pairs.draw(step)
+        i, j = a + self.first, b + self.first
         d2 = losses.squared_distance(self.h[i], self.h[j])
-        a, b = ends if self.numbers is None else self.numbers[ends]
+        if self.numbers is not None:
+            a, b = self.numbers[i], self.numbers[j]
         return a, b, losses.is_must_link(d2, self.threshold)
+
+
+@dataclass(frozen=True)
+class CluNetReplica:
+    """One of many CluNets that share data and architecture.
+
+    Attributes
+    ----------
+    links : by row number
+    seed : int
+    labnet : labels the random pairs
+    pool_seed : draws the pool, if not all rows fit into it
+    threshold : T, by default the LabNet's own
+    """
+
+    links: Links
+    seed: int
+    labnet: LabNet
+    pool_seed: int
+    threshold: float | None = None
+
+    def pool_pairs(
+        self, rows: Rows, cache_memory: int, size: int, others: Sequence[CluNetReplica] = ()
+    ) -> PoolPairs:
+        """Labelled random pairs for this replica and others; a pool for every LabNet."""
+        replicas = [self, *others]
+        pools: dict[int, Pool] = {}
+        for r in replicas:
+            if id(r.labnet) not in pools:
+                pools[id(r.labnet)] = Pool(rows, r.labnet, cache_memory, r.pool_seed)
+        return PoolPairs(
+            [pools[id(r.labnet)] for r in replicas],
+            [r.labnet.threshold_ if r.threshold is None else r.threshold for r in replicas],
+            size,
+            [r.seed for r in replicas],
+            rows.device,
+        )
+
+
+def train_clunets(
+    settings: CluNet, rows: Rows, replicas: Sequence[CluNetReplica], run: Run
+) -> list[Trained]:
+    """Train CluNets on the same rows, in as few stacks as are good for them."""
+    architecture = settings._architecture()
+    training = settings._training()
+
+    def build(replica: CluNetReplica) -> dict[str, nn.Module]:
+        seed = derived_seed(replica.seed, Purpose.WEIGHTS)
+        return {"clusters": architecture.build_clusters(rows.shape, settings.n_clusters, seed)}
+
+    def task(some: Sequence[CluNetReplica], stacks: dict[str, Stack], part: str) -> Task:
+        seeds = [replica.seed for replica in some]
+        links = [replica.links for replica in some]
+        given = GivenLinks(links, training.links, seeds, rows.device, fresh=True)
+        pairs = some[0].pool_pairs(rows, settings.cache_memory, training.pairs, some[1:])
+        own = settings.encoder is not None
+        # One cluster is right whatever the weights: there is nothing to learn.
+        steps = 0 if settings.n_clusters == 1 else training.n_steps(1)
+        return Task(
+            stage="clunet",
+            stacks=nn.ModuleDict(stacks),
+            losses=step_losses(seeds, stacks, rows, given, pairs),
+            steps=[steps] * len(some),
+            optimizer=training.optimizer,
+            learning_rate=settings.learning_rate,
+            foreign_seed=derived_seed(seeds[0], Purpose.STAGE) if own else None,
+            part=part,
+        )
+
+    batch = {"clusters": 2 * (training.links + training.pairs)}
+    return train_stacks(replicas, build, task, batch, rows.device, run)
+
+
+def pair_loss(network: nn.Module, rows: Rows, replica: CluNetReplica, settings: CluNet) -> float:
+    """Eq. (3) of a finished network, over all given links and many labelled pairs.
+
+    Links and other pairs weigh as they do in a published batch: 100 to 1,000.
+    """
+    pairs = replica.pool_pairs(rows, settings.cache_memory, JUDGED_PAIRS)
+    a, b, must = (drawn[0].cpu().numpy() for drawn in pairs.draw(0))
+    p = torch.from_numpy(apply_to_rows(network, rows, "judging", 0))
+    links = replica.links
+    given = losses.misclassification(
+        losses.same_probability(*p[np.concatenate([links.must, links.cannot]).T]),
+        torch.arange(links.n_links) < links.n_must,
+        torch.from_numpy(np.concatenate([links.must_weight, links.cannot_weight])),
+    )
+    labelled = losses.misclassification(
+        losses.same_probability(p[a], p[b]), torch.from_numpy(must), torch.ones(len(must))
+    )
+    share = published.clunet_training()
+    return float((share.links * given + share.pairs * labelled) / (share.links + share.pairs))
+
+
+def step_losses(
+    seeds: Sequence[int], stacks: dict[str, Stack], rows: Rows, given: GivenLinks, pairs: PoolPairs
+) -> Callable[[int], dict[str, Tensor]]:
+    """Step → eq. (3) over given links and pairs labelled by LabNet."""
+    ones = torch.ones(len(seeds), pairs.pairs.size, device=rows.device)
+
+    def losses_of(step: int) -> dict[str, Tensor]:
+        links = given.draw(step)
+        a, b, labelled = pairs.draw(step)
+        twins = [links.a, a, links.b, b]
+        x = rows.take_replicas(torch.cat(twins, dim=1))
+        stacks["clusters"].lay_masks(x.shape[1], seeds, step)
+        p_a, p_b = stacks["clusters"](x).chunk(2, dim=1)  # (replicas, links + pairs, K) each
+        must = torch.cat([links.must, labelled], dim=1)
+        weight = torch.cat([links.weight, ones], dim=1)
+        p_same = losses.same_probability(p_a, p_b)
+        return {"loss": losses.misclassification(p_same, must, weight)}
+
+    return losses_of

@@ -48,8 +48,14 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         λ of eq. (2).
     reconstruction : {"sum", "mean"}, default="sum"
         ‖x̂ − x‖² summed over columns as in the paper, or their mean.
-    threshold : float, default=0.3
-        T: LabNet's squared distances below it are must-links.
+    threshold : float or "auto", default=0.3
+        T: LabNet's squared distances below it are must-links. "auto" calibrates it on links that a
+        LabNet did not see: the largest T that labels 95 % of held-out cannot-links right.
+    n_committee : int, default=1
+        Number of LabNets whose squared distances are averaged.
+    n_restarts : int, default=1
+        Number of CluNets that start from weights of their own; the one of the lowest pair loss is
+        kept.
     labnet_epochs, labnet_steps, labnet_links, labnet_pairs, labnet_optimizer : optional
         LabNet's length (``steps`` wins over ``epochs``), batch and optimiser. By default as
         published.
@@ -111,7 +117,9 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         semi_supervised: bool = False,
         reconstruction_weight: float = published.RECONSTRUCTION_WEIGHT,
         reconstruction: str = "sum",
-        threshold: float = published.THRESHOLD,
+        threshold: float | str = published.THRESHOLD,
+        n_committee: int = 1,
+        n_restarts: int = 1,
         labnet_epochs: int | None = None,
         labnet_steps: int | None = None,
         labnet_links: int | None = None,
@@ -141,6 +149,8 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         self.reconstruction_weight = reconstruction_weight
         self.reconstruction = reconstruction
         self.threshold = threshold
+        self.n_committee = n_committee
+        self.n_restarts = n_restarts
         self.labnet_epochs = labnet_epochs
         self.labnet_steps = labnet_steps
         self.labnet_links = labnet_links
@@ -231,11 +241,15 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
             labnet._train(rows, links, run, seed)
             clunet._adopt(self)
             clunet._train(rows, links, labnet, run, seed)
+        self._take(labnet, clunet, rows)
+        return self
+
+    def _take(self, labnet: LabNet, clunet: CluNet, rows: Rows) -> None:
+        """The trained networks, and the labels they give."""
         self.labnet_ = labnet
         self.clunet_ = clunet
         self.labels_: NDArray[np.int64] = clunet._labels(rows)
         self.preparation_: dict[str, Any] | None = None
-        return self
 
     @property
     def history_(self) -> dict[str, History]:
@@ -313,6 +327,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
             reconstruction_weight=self.reconstruction_weight,
             reconstruction=self.reconstruction,
             threshold=self.threshold,
+            n_committee=self.n_committee,
             epochs=self.labnet_epochs,
             steps=self.labnet_steps,
             batch_links=self.labnet_links,
@@ -326,6 +341,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
             batch_links=self.clunet_links,
             batch_pairs=self.clunet_pairs,
             optimizer=self.clunet_optimizer,
+            n_restarts=self.n_restarts,
             cache_memory=self.cache_memory,
         )
         labnet._check_parameters()
@@ -362,11 +378,12 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
     def _pack(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         check_is_fitted(self)
         content, tensors = super()._pack()
-        content["threshold"] = self.threshold_
-        content["preparation"] = self.preparation_
         tensors["labels"] = torch.from_numpy(self.labels_.astype(np.int32))
         for stage in (self.labnet_, self.clunet_):
-            tensors |= stage._pack()[1]
+            stage_content, stage_tensors = stage._pack()
+            content = stage_content | content
+            tensors |= stage_tensors
+        content["preparation"] = self.preparation_
         return content, tensors
 
     def _unpack(self, content: dict[str, Any], tensors: dict[str, Tensor]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -19,11 +20,13 @@ from s3c2.base import SiameseEstimator, check_choice, check_number, pack_network
 from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows
 from s3c2.links import Links
-from s3c2.networks import Architecture
-from s3c2.pairs import GivenLinks, random_pairs
-from s3c2.randomness import Purpose, derived_seed, lay_masks
+from s3c2.networks import Architecture, committee_of, members_of
+from s3c2.pairs import GivenLinks, RandomPairs
+from s3c2.randomness import Purpose, derived_seed
 from s3c2.rows import Rows
-from s3c2.training import OPTIMIZERS, History, Run, Task, apply, train
+from s3c2.stack import Stack, Trained, train_stacks
+from s3c2.threshold import calibrated_threshold, folds_for_threshold
+from s3c2.training import OPTIMIZERS, History, Run, Task, check_converged, converged
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,11 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         λ of eq. (2).
     reconstruction : {"sum", "mean"}, default="sum"
         ‖x̂ − x‖² summed over columns as in the paper, or their mean.
-    threshold : float, default=0.3
-        T: squared distances below it are must-links.
+    threshold : float or "auto", default=0.3
+        T: squared distances below it are must-links. "auto" calibrates it on links that a LabNet
+        did not see: the largest T that labels 95 % of held-out cannot-links right.
+    n_committee : int, default=1
+        Number of LabNets whose squared distances are averaged.
     epochs, steps : int, optional
         Length of training; ``steps`` wins. By default as published.
     batch_links, batch_pairs : int, optional
@@ -104,7 +110,8 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         semi_supervised: bool = False,
         reconstruction_weight: float = published.RECONSTRUCTION_WEIGHT,
         reconstruction: str = "sum",
-        threshold: float = published.THRESHOLD,
+        threshold: float | str = published.THRESHOLD,
+        n_committee: int = 1,
         epochs: int | None = None,
         steps: int | None = None,
         batch_links: int | None = None,
@@ -128,6 +135,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         self.reconstruction_weight = reconstruction_weight
         self.reconstruction = reconstruction
         self.threshold = threshold
+        self.n_committee = n_committee
         self.epochs = epochs
         self.steps = steps
         self.batch_links = batch_links
@@ -221,14 +229,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
                 "A loaded model does not hold the rows it was fitted on: pass rates(links, X)."
             )
         links = links.resolve(rows.n, sample_id)
-        ends = np.unique(np.concatenate([links.must, links.cannot])).astype(np.int64)
-        if len(ends) == 0:
-            return np.zeros(0, np.float32), np.zeros(0, np.float32)
-        h = self._represent(rows.subset(ends))
-        must, cannot = (
-            _distance(*h[np.searchsorted(ends, pairs.T)]) for pairs in (links.must, links.cannot)
-        )
-        return must, cannot
+        return link_distances(self.encoder_, rows, links, self.verbose)
 
     def _represent(self, rows: Rows) -> NDArray[np.float32]:
         return apply_to_rows(self.encoder_, rows, "representing", self.verbose)
@@ -243,72 +244,57 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         check_choice(self, "optimizer", (None, *OPTIMIZERS))
         check_number(self, "dropout", 0, 0.99)
         check_number(self, "reconstruction_weight", 0)
-        check_number(self, "threshold", 0)
+        if self.threshold != "auto":
+            check_number(self, "threshold", 0)
+        check_number(self, "n_committee", 1, whole=True)
         check_number(self, "learning_rate", 0)
         for name in ("epochs", "steps", "batch_links", "batch_pairs"):
             check_number(self, name, 1, whole=True)
 
     def _train(self, rows: Rows, links: Links, run: Run, seed: int) -> None:
-        training = self._training()
-        architecture = self._architecture()
-        encoder = architecture.build_encoder(rows.shape, derived_seed(seed, Purpose.WEIGHTS, 0))
-        self._n_features_out = networks.output_size(encoder, rows.shape)
-        parts = nn.ModuleDict({"encoder": encoder})
-        if self.semi_supervised:
-            parts["decoder"] = architecture.build_decoder(
-                rows.shape, derived_seed(seed, Purpose.WEIGHTS, 1)
+        folds = folds_for_threshold(links, seed) if self.threshold == "auto" else []
+        replicas = self._replicas(links, seed, folds)
+        self._finish(rows, train_labnets(self, rows, replicas, run), folds)
+
+    def _replicas(
+        self, links: Links, seed: int, folds: Sequence[tuple[Links, Links]] = ()
+    ) -> list[LabNetReplica]:
+        """The committee, then a LabNet for the training links of each fold."""
+        seeds = [
+            seed,
+            *(derived_seed(seed, Purpose.REPLICA, m) for m in range(1, self.n_committee)),
+        ]
+        committee = [LabNetReplica(links, one) for one in seeds]
+        return committee + [LabNetReplica(train, seed) for train, _ in folds]
+
+    def _finish(
+        self, rows: Rows, trained: Sequence[Trained], folds: Sequence[tuple[Links, Links]]
+    ) -> None:
+        """Take over the committee, and T from the LabNets of the folds."""
+        committee, out_of_fold = trained[: self.n_committee], trained[self.n_committee :]
+        good = [one for one in committee if converged(one.history)]
+        if not good:
+            check_converged(committee[0].history, "labnet")
+        if len(good) < len(committee):
+            warnings.warn(
+                f"{len(committee) - len(good)} of {len(committee)} LabNets diverged and were left "
+                "out of the committee. Scale the data (scale='standard') or lower learning_rate.",
+                UserWarning,
+                stacklevel=2,
             )
-        given = GivenLinks(links, training.links, seed)
-        task = Task(
-            stage="labnet",
-            network=parts.to(rows.device),
-            losses=self._losses(parts, rows, given, training.pairs, seed),
-            steps=training.n_steps(given.steps_per_epoch),
-            optimizer=training.optimizer,
-            learning_rate=self.learning_rate,
-            foreign_seed=None if self.encoder is None else derived_seed(seed, Purpose.STAGE, 0),
-        )
-        self.history_: History = train(task, run)
-        self.encoder_ = encoder
-        self.threshold_ = float(self.threshold)
+        self.history_: History = good[0].history
+        self.encoder_ = committee_of([one.network for one in good])
+        self._n_features_out = networks.output_size(self.encoder_, rows.shape)
         self._fitted_rows: Rows | None = rows
-
-    def _losses(
-        self, parts: nn.ModuleDict, rows: Rows, given: GivenLinks, n_pairs: int, seed: int
-    ) -> Callable[[int], dict[str, Tensor]]:
-        """Step → eq. (1), or eq. (2) if there is a decoder."""
-        decoder_seed = derived_seed(seed, Purpose.DROPOUT)
-
-        def losses_of(step: int) -> dict[str, Tensor]:
-            batch = given.in_epochs(step)
-            index = [batch.a, batch.b]
-            if "decoder" in parts:
-                index += [*random_pairs(rows.n, n_pairs, seed, step)]
-            x = rows.take_replicas(np.concatenate(index, axis=1))  # links' twins, pairs' twins
-            lay_masks(parts["encoder"], x.shape[1], seed, step)
-            h = apply(parts["encoder"], x)  # (replicas, 2·links + 2·pairs, dimensions)
-            n = batch.a.shape[1]
-            contrastive = losses.contrastive(
-                losses.squared_distance(h[:, :n], h[:, n : 2 * n]),
-                rows.to_device(batch.must),
-                rows.to_device(batch.weight),
+        if self.threshold != "auto":
+            self.threshold_ = float(self.threshold)
+        else:
+            self.threshold_ = calibrated_threshold(
+                [
+                    link_distances(one.network, rows, held_out, self.verbose)
+                    for one, (_, held_out) in zip(out_of_fold, folds)
+                ]
             )
-            if "decoder" not in parts:
-                return {"loss": contrastive}
-            lay_masks(parts["decoder"], 2 * n_pairs, decoder_seed, step)
-            errors = losses.reconstruction_error(
-                apply(parts["decoder"], h[:, 2 * n :]).flatten(2),
-                x[:, 2 * n :].flatten(2),
-                self.reconstruction,
-            )  # (replicas, 2·pairs)
-            reconstruction = 2 * errors.mean(-1)  # a pair counts both its twins
-            return {
-                "loss": contrastive + self.reconstruction_weight * reconstruction,
-                "contrastive": contrastive,
-                "reconstruction": reconstruction,
-            }
-
-        return losses_of
 
     def _training(self) -> published.Training:
         return published.labnet_training(self.network, self.semi_supervised).changed(
@@ -329,16 +315,136 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         check_is_fitted(self)
         content, tensors = super()._pack()
         content["threshold"] = self.threshold_
+        content["committee"] = len(members_of(self.encoder_))
         return content, tensors | pack_network("labnet", self.encoder_, self.history_)
 
     def _unpack(self, content: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         super()._unpack(content, tensors)
-        encoder = self._architecture().build_encoder(self._row_shape(), 0)
+        architecture, shape = self._architecture(), self._row_shape()
+        encoder = committee_of(
+            [architecture.build_encoder(shape, 0) for _ in range(int(content["committee"]))]
+        )
         self.history_ = unpack_network("labnet", encoder, tensors)
-        self._n_features_out = networks.output_size(encoder, self._row_shape())
+        self._n_features_out = networks.output_size(encoder, shape)
         self.encoder_ = encoder
         self.threshold_ = float(content["threshold"])
         self._fitted_rows = None
+
+
+@dataclass(frozen=True)
+class LabNetReplica:
+    """One of many LabNets that share data and architecture.
+
+    Attributes
+    ----------
+    links : by row number
+    seed : int
+    reconstruction_weight : λ, by default that of the settings
+    """
+
+    links: Links
+    seed: int
+    reconstruction_weight: float | None = None
+
+
+def train_labnets(
+    settings: LabNet, rows: Rows, replicas: Sequence[LabNetReplica], run: Run
+) -> list[Trained]:
+    """Train LabNets on the same rows, in as few stacks as are good for them."""
+    architecture = settings._architecture()
+    training = settings._training()
+
+    def build(replica: LabNetReplica) -> dict[str, nn.Module]:
+        def seed(part: int) -> int:
+            return derived_seed(replica.seed, Purpose.WEIGHTS, part)
+
+        parts = {"encoder": architecture.build_encoder(rows.shape, seed(0))}
+        if settings.semi_supervised:
+            parts["decoder"] = architecture.build_decoder(rows.shape, seed(1))
+        return parts
+
+    def task(some: Sequence[LabNetReplica], stacks: dict[str, Stack], part: str) -> Task:
+        seeds = [replica.seed for replica in some]
+        given = GivenLinks([r.links for r in some], training.links, seeds, rows.device)
+        own = settings.encoder is not None
+        return Task(
+            stage="labnet",
+            stacks=nn.ModuleDict(stacks),
+            losses=step_losses(settings, some, stacks, rows, given, training.pairs),
+            steps=[training.n_steps(n) for n in given.steps_per_epoch],
+            optimizer=training.optimizer,
+            learning_rate=settings.learning_rate,
+            foreign_seed=derived_seed(seeds[0], Purpose.STAGE, 0) if own else None,
+            part=part,
+        )
+
+    pairs = training.pairs if settings.semi_supervised else 0
+    batch = {"encoder": 2 * (training.links + pairs), "decoder": 2 * pairs}
+    return train_stacks(replicas, build, task, batch, rows.device, run)
+
+
+def step_losses(
+    settings: LabNet,
+    replicas: Sequence[LabNetReplica],
+    stacks: dict[str, Stack],
+    rows: Rows,
+    given: GivenLinks,
+    n_pairs: int,
+) -> Callable[[int], dict[str, Tensor]]:
+    """Step → eq. (1), or eq. (2) if there is a decoder."""
+    seeds = [replica.seed for replica in replicas]
+    decoder_seeds = [derived_seed(seed, Purpose.DROPOUT) for seed in seeds]
+    pairs = RandomPairs(rows.n, n_pairs, seeds, rows.device)
+    share = torch.tensor(
+        [
+            settings.reconstruction_weight if r.reconstruction_weight is None
+            else r.reconstruction_weight
+            for r in replicas
+        ],
+        device=rows.device,
+    )  # fmt: skip
+    n = given.batch
+
+    def losses_of(step: int) -> dict[str, Tensor]:
+        links = given.draw(step)
+        index = [links.a, links.b]
+        if "decoder" in stacks:
+            index += pairs.draw(step)
+        x = rows.take_replicas(torch.cat(index, dim=1))  # twins of links, then twins of pairs
+        stacks["encoder"].lay_masks(x.shape[1], seeds, step)
+        h = stacks["encoder"](x)  # (replicas, 2·links + 2·pairs, dimensions)
+        contrastive = losses.contrastive(
+            losses.squared_distance(h[:, :n], h[:, n : 2 * n]), links.must, links.weight
+        )
+        if "decoder" not in stacks:
+            return {"loss": contrastive}
+        stacks["decoder"].lay_masks(2 * n_pairs, decoder_seeds, step)
+        errors = losses.reconstruction_error(
+            stacks["decoder"](h[:, 2 * n :]).flatten(2), x[:, 2 * n :].flatten(2),
+            settings.reconstruction,
+        )  # (replicas, 2·pairs)  # fmt: skip
+        reconstruction = 2 * errors.mean(-1)  # a pair counts both its twins
+        return {
+            "loss": contrastive + share * reconstruction,
+            "contrastive": contrastive,
+            "reconstruction": reconstruction,
+        }
+
+    return losses_of
+
+
+def link_distances(
+    encoder: nn.Module, rows: Rows, links: Links, verbose: int = 0
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Squared distances of the must-links and of the cannot-links, by row number."""
+    ends = np.unique(np.concatenate([links.must, links.cannot])).astype(np.int64)
+    if len(ends) == 0:
+        return np.zeros(0, np.float32), np.zeros(0, np.float32)
+    h = apply_to_rows(encoder, rows.subset(ends), "representing", verbose)
+    must, cannot = (
+        _distance(*h[np.searchsorted(ends, pairs.T)]) for pairs in (links.must, links.cannot)
+    )
+    return must, cannot
 
 
 def _distance(h_a: NDArray[np.float32], h_b: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -25,7 +25,7 @@ def squared_distance(h_a: Tensor, h_b: Tensor) -> Tensor:
     return (h_a - h_b).square().sum(-1)
 
 
-def is_must_link(d2: Tensor, threshold: float) -> Tensor:
+def is_must_link(d2: Tensor, threshold: float | Tensor) -> Tensor:
     """The one place where a distance becomes a label: d² < T is a must-link."""
     return d2 < threshold
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -112,6 +113,28 @@ class Dropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}, size={self.size}"
+
+
+class Committee(nn.Module):
+    """Encoders side by side, scaled so that squared distances are the mean of the members'."""
+
+    def __init__(self, members: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.cat([member(x) for member in self.members], dim=-1)
+        return h.div(len(self.members) ** 0.5)
+
+
+def committee_of(encoders: Sequence[nn.Module]) -> nn.Module:
+    """A committee, or the one encoder itself."""
+    return encoders[0] if len(encoders) == 1 else Committee(encoders)
+
+
+def members_of(encoder: nn.Module) -> list[nn.Module]:
+    """The encoders of a committee, or the one encoder."""
+    return list(encoder.members) if isinstance(encoder, Committee) else [encoder]
 
 
 def dense_encoder(shape: tuple[int, ...], layers: tuple[int, ...], dropout: float) -> nn.Module:

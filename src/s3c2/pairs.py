@@ -1,77 +1,134 @@
 """Where the pairs of a batch come from.
 
-Arrays carry a leading dimension for replicas: (replicas, pairs). One model is one replica.
+Everything carries a leading dimension for replicas, (replicas, pairs); one model is one replica.
+A batch has the same shape at every step: where there are fewer links, the rest has weight 0.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from s3c2.links import Links
-from s3c2.randomness import Purpose, draws
+from s3c2.randomness import Draws, Purpose, generator
+
+ORDERS = 256  # multipliers to choose from
+SHUFFLED = 2**17  # links of a replica in all its shuffles together
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A batch of labelled pairs of row numbers, each array (replicas, pairs)."""
+    """A batch of labelled pairs of row numbers, each tensor (replicas, pairs)."""
 
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
-    must: NDArray[np.bool_]
-    weight: NDArray[np.float32]
+    a: Tensor
+    b: Tensor
+    must: Tensor
+    weight: Tensor
 
 
 class GivenLinks:
-    """Batches of the given links.
+    """Batches of each replica's given links.
+
+    An epoch walks through all links of a replica in an order of its own. It goes through one of
+    several shuffles of the links, made once, at the positions (m · i + c) mod n for i = 0, 1, …,
+    with c uniform and m prime to n. This meets every link once, sorts nothing in a step, and is
+    the same computation on a GPU. What fills up a short batch are links again, with weight 0.
 
     Parameters
     ----------
-    links : Links
-        With row numbers.
-    batch : int
-        Links in a batch; all of them if there are fewer.
-    seed : int
+    links : one Links, with row numbers, for each replica
+    batch : links in a batch
+    seeds : one for each replica
+    device : torch.device
+    fresh : whether every batch starts an order of its own, rather than going on with the epoch
     """
 
-    def __init__(self, links: Links, batch: int, seed: int) -> None:
-        rows = np.concatenate([links.must, links.cannot]).astype(np.int64)
-        self.a, self.b = rows[:, 0].copy(), rows[:, 1].copy()
-        self.must = np.arange(links.n_links) < links.n_must
-        self.weight = np.concatenate([links.must_weight, links.cannot_weight]).astype(np.float32)
-        self.n = links.n_links
-        self.batch = min(batch, self.n)
-        self.seed = seed
-        self._epoch = -1
-        self._order: NDArray[np.int64] = np.arange(self.n)
+    def __init__(
+        self,
+        links: Sequence[Links],
+        batch: int,
+        seeds: Sequence[int],
+        device: torch.device | str = "cpu",
+        *,
+        fresh: bool = False,
+    ) -> None:
+        self.batch = batch
+        counts = [one.n_links for one in links]
+        longest = max(counts)
+        table = np.zeros((4, len(links), longest))
+        for row, one in enumerate(links):
+            ends = np.concatenate([one.must, one.cannot])
+            table[:2, row, : counts[row]] = ends.T
+            table[2, row, : one.n_must] = 1
+            table[3, row, : counts[row]] = np.concatenate([one.must_weight, one.cannot_weight])
+        a, b, must, weight = torch.from_numpy(table).to(device)
+        self.a, self.b, self.must = a.long(), b.long(), must.bool()  # (replicas, longest)
+        self.weight = weight.float()
+        self.steps_per_epoch = [-(-n // batch) for n in counts]
+        self.n = torch.tensor(counts, device=device)[:, None]  # (replicas, 1)
+        self._walk = torch.tensor(
+            [1] * len(counts) if fresh else self.steps_per_epoch, device=device
+        )[:, None]
+        rngs = [generator(seed, Purpose.LINKS) for seed in seeds]
+        multipliers = [_prime_to(n, rng) for n, rng in zip(counts, rngs)]
+        self._multipliers = torch.from_numpy(np.stack(multipliers)).to(device)
+        # As many shuffles for every number of links as a replica of that number has alone.
+        shuffles = [_shuffles(n, rng) for n, rng in zip(counts, rngs)]
+        self._longest = longest
+        self._n_shuffles = torch.tensor([len(s) for s in shuffles], device=device)[:, None]
+        padded = np.zeros((len(links), max(map(len, shuffles)), longest), dtype=np.int64)
+        for row, shuffle in enumerate(shuffles):
+            padded[row, : len(shuffle), : counts[row]] = shuffle
+        self._shuffled = torch.from_numpy(padded).to(device).flatten(1)  # (replicas, …)
+        self._draws = Draws(seeds, Purpose.LINKS, device)
+        self._position = torch.arange(batch, device=device)
 
-    @property
-    def steps_per_epoch(self) -> int:
-        return -(-self.n // self.batch)
-
-    def in_epochs(self, step: int) -> Pairs:
-        """Batch of a walk through all links, shuffled anew each epoch; the last may be short."""
-        epoch, position = divmod(step, self.steps_per_epoch)
-        if epoch != self._epoch:
-            self._order = draws(self.seed, Purpose.LINKS, epoch).permutation(self.n)
-            self._epoch = epoch
-        return self._pairs(self._order[position * self.batch : (position + 1) * self.batch])
-
-    def at_random(self, step: int) -> Pairs:
-        """Batch of distinct links drawn for this step alone."""
-        return self._pairs(
-            draws(self.seed, Purpose.LINKS, step).choice(
-                self.n, self.batch, replace=False, shuffle=False
-            )
+    def draw(self, step: int | Tensor) -> Pairs:
+        """The batch of this step."""
+        epoch = step // self._walk  # (replicas, 1)
+        i = (step % self._walk) * self.batch + self._position  # (replicas, batch)
+        drawn = self._draws.integers(epoch, 3, 2**31)  # (replicas, 3)
+        multiplier = self._multipliers.gather(1, drawn[:, :1] % ORDERS)
+        position = (multiplier * i + drawn[:, 1:2] % self.n) % self.n
+        shuffle = drawn[:, 2:] % self._n_shuffles
+        number = self._shuffled.gather(1, shuffle * self._longest + position)
+        weight = self.weight.gather(1, number) * (i < self.n)
+        return Pairs(
+            self.a.gather(1, number), self.b.gather(1, number), self.must.gather(1, number), weight
         )
 
-    def _pairs(self, chosen: NDArray[np.int64]) -> Pairs:
-        pick = chosen[None]  # (replicas, pairs)
-        return Pairs(self.a[pick], self.b[pick], self.must[pick], self.weight[pick])
+
+def _prime_to(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """ORDERS random numbers prime to n."""
+    found: list[int] = []
+    while len(found) < ORDERS:
+        found += [int(m) for m in rng.integers(1, max(n, 2), ORDERS) if math.gcd(int(m), n) == 1]
+    return np.array(found[:ORDERS], dtype=np.int64)
 
 
-def random_pairs(n: int, size: int, seed: int, step: int) -> NDArray[np.int64]:
-    """Pairs (x, y) drawn uniformly from all n × n: (2, replicas, size)."""
-    return draws(seed, Purpose.PAIRS, step).integers(n, size=(2, 1, size))
+def _shuffles(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Some permutations of n links, fewer if there are many links."""
+    count = min(32, max(1, SHUFFLED // n))
+    return np.stack([rng.permutation(n) for _ in range(count)])
+
+
+class RandomPairs:
+    """Pairs (x, y) drawn uniformly from all n × n."""
+
+    def __init__(
+        self, n: int, size: int, seeds: Sequence[int], device: torch.device | str = "cpu"
+    ) -> None:
+        self.n = n
+        self.size = size
+        self._draws = Draws(seeds, Purpose.PAIRS, device)
+
+    def draw(self, step: int | Tensor) -> tuple[Tensor, Tensor]:
+        """Row numbers of both ends, (replicas, size) each."""
+        ends = self._draws.integers(step, 2 * self.size, self.n)
+        return ends[:, : self.size], ends[:, self.size :]

@@ -1,21 +1,26 @@
 """Random draws that depend on a seed and a step number, and on nothing else.
 
-Every draw of step t comes from a counter-based generator keyed by (seed, purpose) and set to t.
-So a run can go on from any step without stored generator states, a replica draws the same whatever
-runs beside it, and the generators of the caller are never touched.
+A draw is a hash of (seed, purpose, step, position). So a run can go on from any step without stored
+generator states, a replica draws the same whatever runs beside it, a step can be captured and
+replayed on a GPU, and the generators of the caller are never touched.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from s3c2.networks import Dropout
+# The constants of splitmix64, as signed 64-bit numbers.
+_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
+_MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
+_MIX_2 = 0x94D049BB133111EB - 2**64
+_STEP = 2**32  # draws of one step
 
 
 class Purpose(IntEnum):
@@ -27,6 +32,7 @@ class Purpose(IntEnum):
     DROPOUT = 3
     POOL = 4
     STAGE = 5
+    REPLICA = 6
 
 
 def seed_from(random_state: Any) -> int:
@@ -49,14 +55,36 @@ def seed_from(random_state: Any) -> int:
     )
 
 
-def draws(seed: int, purpose: Purpose, step: int = 0, part: int = 0) -> np.random.Generator:
-    """The generator of one step."""
+def generator(seed: int, purpose: Purpose, step: int = 0, part: int = 0) -> np.random.Generator:
+    """A numpy generator for work on the host: one for each seed, purpose, step and part."""
     return np.random.Generator(_bits(seed, purpose, step, part))
 
 
 def derived_seed(seed: int, purpose: Purpose, part: int = 0) -> int:
     """A seed of its own for a part of the work."""
-    return int(draws(seed, purpose, part=part).integers(2**63))
+    return int(generator(seed, purpose, part=part).integers(2**63))
+
+
+class Draws:
+    """Uniform integers for every replica, on any device.
+
+    Parameters
+    ----------
+    seeds : one for each replica
+    purpose : Purpose
+    device : torch.device
+    """
+
+    def __init__(self, seeds: Sequence[int], purpose: Purpose, device: torch.device | str) -> None:
+        keys = [derived_seed(seed, purpose) for seed in seeds]
+        self.key = torch.tensor(keys, device=device)[:, None]  # (replicas, 1)
+
+    def integers(self, step: int | Tensor, size: int, high: int | Tensor) -> Tensor:
+        """Integers in [0, high): (replicas, size). ``step`` and ``high`` may be (replicas, 1)."""
+        position = torch.arange(size, device=self.key.device)
+        bits = _mix(self.key + (step * _STEP + position) * _GOLDEN)
+        # The upper half of the bits, scaled: its bias is below high / 2³².
+        return (_shift(bits, 32) * high) >> 32
 
 
 def seed_torch(seed: int, device: torch.device) -> None:
@@ -67,46 +95,35 @@ def seed_torch(seed: int, device: torch.device) -> None:
         torch.default_generator.manual_seed(seed)
 
 
-def lay_masks(network: nn.Module, rows: int, seed: int, step: int) -> None:
-    """Draw the dropout masks of one step and lay them into the network's Dropout layers."""
-    layers = [m for m in network.modules() if isinstance(m, Dropout) and m.rate > 0]
-    for part, layer in enumerate(layers):
-        device = next(network.parameters()).device
-        layer.mask = mask((rows, *layer.size), layer.rate, seed, step, part, device)
+def dropout_mask(shape: tuple[int, ...], rate: float, seed: int, step: int, part: int) -> Tensor:
+    """A dropout mask on the CPU: 0 with probability ``rate``, otherwise 1 / (1 − rate).
 
-
-def remove_masks(network: nn.Module) -> None:
-    """Give the Dropout layers back their ordinary behaviour."""
-    for layer in network.modules():
-        if isinstance(layer, Dropout):
-            layer.mask = torch.empty(0)
-
-
-def mask(
-    shape: tuple[int, ...], rate: float, seed: int, step: int, part: int, device: torch.device
-) -> Tensor:
-    """A dropout mask: 0 with probability ``rate``, otherwise 1 / (1 − rate).
-
-    On the CPU each 64-bit draw decides four units, sixteen bits each, so the rate is met within
-    1/65,536; the scale uses the rate that is really drawn, which keeps the mean exact.
+    Each 64-bit draw decides four units, sixteen bits each, so the rate is met within 1/65,536; the
+    scale uses the rate that is really drawn, which keeps the mean exact.
     """
-    if device.type != "cpu":
-        generator = torch.Generator(device)
-        generator.manual_seed(
-            int(_bits(seed, Purpose.DROPOUT, step, part).random_raw()) >> 1,
-        )
-        kept = torch.empty(shape, device=device).bernoulli_(1 - rate, generator=generator)
-        return kept.mul_(1 / (1 - rate))
     size = int(np.prod(shape))
     dropped = min(round(rate * 2**16), 2**16 - 1)
     words = _bits(seed, Purpose.DROPOUT, step, part).random_raw(-(-size // 4))
     lanes: NDArray[np.uint16] = words.view(np.uint16)[:size]
     scale = np.float32(2**16 / (2**16 - dropped))
-    kept_units = np.multiply(lanes >= dropped, scale, dtype=np.float32)
-    return torch.from_numpy(kept_units).view(shape)
+    kept: NDArray[np.float32] = np.multiply(lanes >= dropped, scale, dtype=np.float32)
+    return torch.from_numpy(kept).view(shape)
 
 
 def _bits(seed: int, purpose: Purpose, step: int, part: int) -> np.random.Philox:
     # The counter counts up from its lowest word, so steps and parts never overlap.
     key = np.array([seed % 2**64, int(purpose)], dtype=np.uint64)
     return np.random.Philox(key=key, counter=np.array([0, 0, part, step], dtype=np.uint64))
+
+
+def _mix(z: Tensor) -> Tensor:
+    """The finaliser of splitmix64."""
+    z = (z ^ _shift(z, 30)) * _MIX_1
+    z = (z ^ _shift(z, 27)) * _MIX_2
+    return z ^ _shift(z, 31)
+
+
+def _shift(z: Tensor, bits: int) -> Tensor:
+    """Logical shift to the right; torch's own keeps the sign."""
+    shifted: Tensor = (z >> bits) & (2 ** (64 - bits) - 1)
+    return shifted

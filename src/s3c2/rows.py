@@ -83,12 +83,9 @@ class Rows:
         """Rows by number, any order, repeats allowed: (len(index), *shape), float32."""
         return self._tensor(self.X[index if self.numbers is None else self.numbers[index]])
 
-    def take_replicas(self, index: NDArray[np.int64]) -> Tensor:
+    def take_replicas(self, index: Tensor) -> Tensor:
         """Rows by number for each replica: (replicas, rows) → (replicas, rows, *shape)."""
-        return self.take(index.ravel()).view(*index.shape, *self.shape)
-
-    def to_device(self, values: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(values).to(self.device)
+        return self.take(index.flatten().cpu().numpy()).view(*index.shape, *self.shape)
 
     def block(self, start: int, stop: int) -> Tensor:
         """Rows start … stop − 1."""

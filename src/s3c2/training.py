@@ -1,13 +1,15 @@
 """The only training loop.
 
-A stage (LabNet, CluNet, later a baseline) hands in a Task: its networks and a function that draws
-the batch of a step and returns its loss terms, each of shape (replicas,). The loop steps the
-optimiser, keeps the history, tells the callbacks, shows progress and keeps checkpoints.
+A stage (LabNet, CluNet, later a baseline) hands in a Task: stacks of its networks and a function
+that draws the batch of a step and returns its loss terms, each of shape (replicas,). The loop steps
+the optimiser, keeps the history, tells the callbacks, shows progress and keeps checkpoints. One
+replica or many is the same loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -21,7 +23,7 @@ from s3c2.callbacks import Callback, Step
 from s3c2.checkpoint import Checkpoint
 from s3c2.errors import DataError
 from s3c2.progress import Progress
-from s3c2.randomness import remove_masks, seed_torch
+from s3c2.randomness import seed_torch
 
 History = dict[str, NDArray[np.float32]]
 
@@ -39,20 +41,23 @@ class Task:
     Attributes
     ----------
     stage : "labnet" or "clunet"
-    network : everything that is trained
+    stacks : everything that is trained
     losses : step number → loss terms, (replicas,) each; "loss" is the one that is minimised
-    steps, optimizer, learning_rate
+    steps : number of steps of each replica; one that is done is frozen while others go on
+    optimizer, learning_rate
+    part : which part of the stage this is, if its replicas do not fit into one stack
     foreign_seed : seeds torch's own generators at every step, for the random layers of a user's
         module; None where all randomness is drawn by the stage itself
     """
 
     stage: str
-    network: nn.Module
+    stacks: nn.ModuleDict
     losses: Callable[[int], dict[str, Tensor]]
-    steps: int
+    steps: Sequence[int]
     optimizer: str
     learning_rate: float
     foreign_seed: int | None = None
+    part: str = ""
 
 
 class Run:
@@ -96,55 +101,68 @@ class Run:
         return any(answers)
 
 
-def train(task: Task, run: Run) -> History:
-    """Train the task's network in place and return the loss terms of every step."""
-    optimizer = OPTIMIZERS[task.optimizer](task.network.parameters(), lr=task.learning_rate)
+def train(task: Task, run: Run) -> list[History]:
+    """Train the stacks in place and return each replica's loss terms at every step of its own."""
+    optimizer = OPTIMIZERS[task.optimizer](task.stacks.parameters(), lr=task.learning_rate)
     history: dict[str, Tensor] = {}
-    done, last = 0, task.steps
+    key = task.stage + task.part
+    done, last = 0, max(task.steps)
     if run.checkpoint is not None:
-        done, complete, history = run.checkpoint.restore(task.stage, task.network, optimizer)
-        last = done if complete else task.steps
-    task.network.train()
+        done, complete, history = run.checkpoint.restore(key, task.stacks, optimizer)
+        last = done if complete else last
+    task.stacks.train()
     with (
-        torch.random.fork_rng(_cuda_devices(task.network)),
-        Progress(task.stage, task.steps, run.verbose) as progress,
+        torch.random.fork_rng(_cuda_devices(task.stacks)),
+        Progress(f"{task.stage} {task.part}".strip(), last, run.verbose) as progress,
     ):
         for step in range(done, last):
-            now = Step(task.stage, step, task.steps, {})
+            now = Step(task.stage, step, last, {})
             run.before(now)
             now.terms = train_step(task, optimizer, step)
-            record(history, now.terms, step, task.steps)
+            record(history, now.terms, step, last)
             done = step + 1
             stop = run.after(now)
             if progress.due():
                 progress.update(done, f"loss {now.loss:.4f}")
             if run.checkpoint is not None and run.checkpoint.due():
-                run.checkpoint.save(task.stage, done, task.network, optimizer, history)
+                run.checkpoint.save(key, done, task.stacks, optimizer, history)
             if stop:
                 break
-    task.network.eval()
-    remove_masks(task.network)
+    task.stacks.eval()
     if run.checkpoint is not None:
-        run.checkpoint.save(task.stage, done, task.network, None, history)
-    return finished(history, done, task.stage)
+        run.checkpoint.save(key, done, task.stacks, None, history)
+    return [
+        {name: values[: min(done, steps), r].cpu().numpy() for name, values in history.items()}
+        for r, steps in enumerate(task.steps)
+    ]
 
 
 def train_step(task: Task, optimizer: torch.optim.Optimizer, step: int) -> dict[str, Tensor]:
     """One step: losses, gradients, optimiser."""
     if task.foreign_seed is not None:
-        seed_torch(task.foreign_seed + step, next(task.network.parameters()).device)
+        seed_torch(task.foreign_seed + step, next(task.stacks.parameters()).device)
     terms = task.losses(step)
     optimizer.zero_grad(set_to_none=True)
     # Replicas share nothing, so the gradient of the sum is each one's own gradient.
     torch.autograd.backward(terms["loss"].sum())
-    optimizer.step()
+    with frozen(task, step):
+        optimizer.step()
     return {name: term.detach() for name, term in terms.items()}
 
 
-def apply(network: nn.Module, x: Tensor) -> Tensor:
-    """The network on a batch with a leading dimension of replicas: (replicas, rows, …)."""
-    out: Tensor = network(x[0]).unsqueeze(0)  # one replica: the module itself
-    return out
+@contextmanager
+def frozen(task: Task, step: int) -> Iterator[None]:
+    """Let a step of the optimiser leave alone the replicas that are done."""
+    if step < min(task.steps):
+        yield
+        return
+    parameters = list(task.stacks.parameters())
+    before = [p.detach().clone() for p in parameters]
+    yield
+    going_on = torch.tensor([step < steps for steps in task.steps], device=parameters[0].device)
+    with torch.no_grad():
+        for p, old in zip(parameters, before):
+            p.copy_(torch.where(going_on.view(-1, *[1] * (p.ndim - 1)), p, old))
 
 
 def record(history: dict[str, Tensor], terms: dict[str, Tensor], step: int, steps: int) -> None:
@@ -155,17 +173,20 @@ def record(history: dict[str, Tensor], terms: dict[str, Tensor], step: int, step
         history[name][step] = term
 
 
-def finished(history: dict[str, Tensor], done: int, stage: str) -> History:
-    """History as arrays (steps,), or an error if the loss left the numbers."""
-    arrays = {name: values[:done, 0].cpu().numpy() for name, values in history.items()}
-    loss = arrays.get("loss", np.zeros(0))
-    if not np.isfinite(loss).all():
+def converged(history: History) -> bool:
+    """Whether the loss stayed a number."""
+    return bool(np.isfinite(history.get("loss", np.zeros(0))).all())
+
+
+def check_converged(history: History, stage: str) -> None:
+    """Refuse a history whose loss left the numbers."""
+    if not converged(history):
+        loss = history["loss"]
         raise DataError(
             f"The loss of {stage} was {loss[~np.isfinite(loss)][0]} at step "
             f"{int(np.argmin(np.isfinite(loss)))}: training diverged. Scale the data "
             "(scale='standard') or lower learning_rate."
         )
-    return arrays
 
 
 def _cuda_devices(network: nn.Module) -> list[torch.device]:

@@ -1,0 +1,218 @@
+"""Many replicas of one network, trained as one.
+
+A Stack holds E networks of the same shape with every parameter stacked along a leading dimension:
+batches go in as (E, rows, …) and come out as (E, rows, …). A dense network runs as batched matrix
+products, which on the CPU give each replica the very bits it would get alone. One replica is the
+module itself, whatever it is; networks that are not dense are trained one after another.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from s3c2.networks import Dropout
+from s3c2.randomness import dropout_mask
+from s3c2.training import History, Run, Task, train
+
+R = TypeVar("R")
+
+CACHE_BYTES = 2**21
+_ELEMENTWISE = (nn.ReLU, nn.Sigmoid, nn.Tanh, nn.Softmax, nn.Identity)
+
+
+class Stack(nn.Module):
+    """E replicas of a network.
+
+    Parameters
+    ----------
+    networks : modules of the same architecture, one for each replica; their weights are copied
+    """
+
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
+        super().__init__()
+        shapes = [{k: v.shape for k, v in n.state_dict().items()} for n in networks]
+        for number, other in enumerate(shapes):
+            if other != shapes[0]:
+                name = next(k for k in {**shapes[0], **other} if shapes[0].get(k) != other.get(k))
+                raise ValueError(
+                    "Replicas of a stack must have the same shapes: "
+                    f"'{name}' is {_shape(shapes[0].get(name))} in replica 0 and "
+                    f"{_shape(other.get(name))} in replica {number}. Train them in two stacks."
+                )
+        self.n = len(networks)
+        # In a list the template's own parameters are not this module's.
+        self._template = [copy.deepcopy(networks[0])]
+        if self.n == 1:
+            self.only = self._template[0]
+            return
+        if not is_dense(networks[0]):
+            raise ValueError("Only dense networks run as a stack; train others one by one.")
+        parameters = [dict(n.named_parameters()) for n in networks]
+        self._names = list(parameters[0])
+        self.stacked = nn.ParameterList(
+            [
+                nn.Parameter(torch.stack([p[name].detach() for p in parameters]))
+                for name in self._names
+            ]
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(replicas, rows, …) → (replicas, rows, …)."""
+        if self.n == 1:
+            out: Tensor = self._template[0](x[0])
+            return out.unsqueeze(0)
+        weights = dict(zip(self._names, self.stacked))
+        for name, layer in self._template[0].named_children():
+            x = _apply_dense(name, layer, weights, x)
+        return x
+
+    def dropouts(self) -> dict[str, Dropout]:
+        """The Dropout layers, by name."""
+        return {
+            name: layer
+            for name, layer in self._template[0].named_modules()
+            if isinstance(layer, Dropout) and layer.rate > 0
+        }
+
+    def lay_masks(self, rows: int, seeds: Sequence[int], step: int) -> None:
+        """Draw the dropout masks of one step, each replica's from its own seed."""
+        for part, layer in enumerate(self.dropouts().values()):
+            masks = [
+                dropout_mask((rows, *layer.size), layer.rate, seed, step, part) for seed in seeds
+            ]
+            mask = masks[0] if self.n == 1 else torch.stack(masks)
+            layer.mask = mask.to(next(self.parameters()).device)
+
+    def remove_masks(self) -> None:
+        """Give the Dropout layers back their ordinary behaviour."""
+        for layer in self.dropouts().values():
+            layer.mask = torch.empty(0)
+
+    def train(self, mode: bool = True) -> Stack:
+        super().train(mode)
+        self._template[0].train(mode)
+        return self
+
+    def network(self, r: int) -> nn.Module:
+        """Replica r as an ordinary module, in evaluation mode."""
+        network = copy.deepcopy(self._template[0])
+        if self.n > 1:
+            network.load_state_dict({name: p[r] for name, p in zip(self._names, self.stacked)})
+        for layer in network.modules():
+            if isinstance(layer, Dropout):
+                layer.mask = torch.empty(0)
+        return network.eval()
+
+
+def is_dense(network: nn.Module) -> bool:
+    """Whether a network is a sequence of layers that run as batched matrix products."""
+    kinds = (nn.Linear, nn.Flatten, nn.Unflatten, Dropout, *_ELEMENTWISE)
+    return isinstance(network, nn.Sequential) and all(type(layer) in kinds for layer in network)
+
+
+def stack_size(network: nn.Module, rows: int, device: torch.device) -> int:
+    """How many replicas of a network are best trained as one, with so many rows in a batch each.
+
+    On the CPU a stack pays while its activations stay in the cache: with large batches replicas
+    are faster one after another. On a GPU the memory is the limit.
+    """
+    if not is_dense(network):
+        return 1
+    layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
+    if device.type == "cpu":
+        # Products and elementwise functions round alike only where every replica's part of a
+        # tensor begins at a full vector.
+        if rows % 32 or any(layer.weight.numel() % 16 for layer in layers):
+            return 1
+        widest = max(layer.out_features for layer in layers)
+        return max(1, CACHE_BYTES // (4 * rows * widest))
+    # Activations, their gradients and dropout's copies; weights, gradients and optimiser state.
+    activations = rows * (layers[0].in_features + 4 * sum(layer.out_features for layer in layers))
+    weights = 5 * sum(p.numel() for p in network.parameters())
+    free = torch.cuda.mem_get_info(device)[0]
+    return max(1, int(0.5 * free) // (4 * (activations + weights)))
+
+
+class _ExactLinear(torch.autograd.Function):
+    """Linear layers of all replicas, with the bits that each would get alone on the CPU.
+
+    Batched products give them, but for the weights' gradient, which is taken one by one.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        grad_weight = torch.empty_like(weight)
+        for r in range(len(x)):
+            torch.mm(grad[r].T, x[r], out=grad_weight[r])
+        grad_x = torch.bmm(grad, weight) if ctx.needs_input_grad[0] else None
+        return grad_x, grad_weight, grad.sum(1)
+
+
+def _apply_dense(name: str, layer: nn.Module, weights: dict[str, Tensor], x: Tensor) -> Tensor:
+    if isinstance(layer, nn.Linear):
+        weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+        if x.device.type == "cpu":
+            exact: Tensor = _ExactLinear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+            return exact
+        return torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
+    if isinstance(layer, nn.Flatten):
+        return x.flatten(2)
+    if isinstance(layer, nn.Unflatten):
+        return x.reshape(*x.shape[:2], *layer.unflattened_size)
+    out: Tensor = layer(x)
+    return out
+
+
+def _shape(shape: torch.Size | None) -> str:
+    return "absent" if shape is None else str(tuple(shape))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A replica after training: its network (the first of its parts) and its history."""
+
+    network: nn.Module
+    history: History
+
+
+def train_stacks(
+    replicas: Sequence[R],
+    build: Callable[[R], dict[str, nn.Module]],
+    task: Callable[[Sequence[R], dict[str, Stack], str], Task],
+    batch: dict[str, int],
+    device: torch.device,
+    run: Run,
+) -> list[Trained]:
+    """Train all replicas, as many at a time as are good for the network and the device.
+
+    Parameters
+    ----------
+    replicas : what makes each one different
+    build : a replica's networks by name
+    task : the Task of some replicas, given their stacks
+    batch : rows of a batch of one replica, for each of its networks
+    """
+    parts = build(replicas[0]).items()
+    size = min(stack_size(network, batch[name], device) for name, network in parts)
+    trained = []
+    for start in range(0, len(replicas), size):
+        some = replicas[start : start + size]
+        part = "" if len(replicas) <= size else f" {start + 1}–{start + len(some)}"
+        built = [build(replica) for replica in some]
+        stacks = {name: Stack([b[name] for b in built]).to(device) for name in built[0]}
+        histories = train(task(some, stacks, part), run)
+        first = next(iter(stacks.values()))
+        trained += [Trained(first.network(r), history) for r, history in enumerate(histories)]
+    return trained

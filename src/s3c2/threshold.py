@@ -1,0 +1,75 @@
+"""T from the links themselves: calibrated on distances of links that a LabNet did not see.
+
+The paper advises to secure the CL rate first and only then to care about the ML rate. So T is the
+largest one whose out-of-fold CL rate is at least 95 %.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from s3c2 import published
+from s3c2.errors import LinksError, LinksWarning
+from s3c2.links import Links
+
+FOLDS = 5
+CL_RATE = 0.95
+FEWEST_CANNOT = 20  # in a fold
+
+
+def folds_for_threshold(links: Links, seed: int) -> list[tuple[Links, Links]]:
+    """(training links, held-out links) of each fold; none, with a warning, if links are too few."""
+    try:
+        with warnings.catch_warnings():
+            # Folds that share rows will do here: no answer is implied by the other links.
+            warnings.simplefilter("ignore", LinksWarning)
+            folds = links.split(FOLDS, random_state=seed % 2**32)
+    except LinksError as error:
+        _warn(str(error))
+        return []
+    fewest = min(held_out.n_cannot for _, held_out in folds)
+    if fewest < FEWEST_CANNOT:
+        _warn(f"a fold holds {fewest} cannot-links, and {FEWEST_CANNOT} are needed.")
+        return []
+    if min(train.n_must for train, _ in folds) == 0:
+        _warn("a fold leaves no must-link to learn from.")
+        return []
+    return folds
+
+
+def calibrated_threshold(
+    distances: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]],
+) -> float:
+    """T from the (must-link, cannot-link) distances of every fold; 0.3 without folds.
+
+    The folds' LabNets may differ in scale, as the one that T is for may differ from them; pooling
+    their distances takes that spread into account.
+    """
+    if not distances:
+        return published.THRESHOLD
+    must, cannot = (np.concatenate([fold[kind] for fold in distances]) for kind in (0, 1))
+    if not (np.isfinite(must).all() and np.isfinite(cannot).all()):
+        _warn("a LabNet diverged on a fold.")
+        return published.THRESHOLD
+    wrong = int((1 - CL_RATE) * len(cannot) + 1e-9)  # cannot-links that may fall below T
+    T = float(np.sort(cannot)[wrong])
+    if not (must < T).any():
+        _warn(
+            f"at T = {T:.3g}, where {CL_RATE:.0%} of held-out cannot-links are labelled right, no "
+            "held-out must-link is: LabNet does not tell them apart."
+        )
+        return published.THRESHOLD
+    return T
+
+
+def _warn(reason: str) -> None:
+    warnings.warn(
+        f"threshold='auto' takes T = {published.THRESHOLD}, since it cannot be calibrated: "
+        f"{reason} More links, or a threshold of your own, would help.",
+        LinksWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,71 @@
+"""A grid of models fitted together is the models fitted one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from s3c2 import S3C2, Links, fit_many
+
+BASE = {
+    "layers": (32, 16), "labnet_epochs": 10, "labnet_links": 16, "clunet_steps": 40,
+    "clunet_links": 16, "clunet_pairs": 16, "learning_rate": 2e-3, "verbose": 0,
+}  # fmt: skip
+
+
+@pytest.fixture
+def grid(blobs):
+    link_sets = [Links.from_labels(blobs[1], n, random_state=n) for n in (20, 50)]
+    return [
+        (S3C2(3, threshold=T, random_state=seed, **BASE), links)
+        for links in link_sets
+        for T in (0.1, 0.3)
+        for seed in range(2)
+    ]
+
+
+def test_each_model_is_as_from_its_own_fit(blobs, grid):
+    X = blobs[0]
+    together = fit_many(X, grid)
+    assert len(together) == 8
+    for (model, links), fitted in zip(grid, together):
+        alone = model.fit(X, links=links)
+        assert (fitted.predict_proba(X) == alone.predict_proba(X)).all()
+        assert (fitted.transform(X) == alone.transform(X)).all()
+        assert (fitted.labels_ == alone.labels_).all()
+        assert fitted.threshold_ == alone.threshold_ == model.threshold
+        assert (fitted.history_["labnet"]["loss"] == alone.history_["labnet"]["loss"]).all()
+
+
+def test_labnets_that_differ_in_threshold_alone_are_trained_once(blobs, grid):
+    together = fit_many(blobs[0], grid)
+    assert together[0].labnet_.encoder_ is together[2].labnet_.encoder_
+    assert together[0].labnet_.encoder_ is not together[1].labnet_.encoder_
+
+
+def test_restarts_committees_and_calibration(blobs, tmp_path):
+    X, y = blobs
+    settings = {**BASE, "n_restarts": 3, "n_committee": 2, "threshold": "auto"}
+    grid = [
+        (S3C2(3, random_state=seed, **settings), Links.from_labels(y, 300, random_state=seed))
+        for seed in range(2)
+    ]
+    for (model, links), fitted in zip(grid, fit_many(X, grid)):
+        alone = model.fit(X, links=links)
+        assert fitted.threshold_ == alone.threshold_ != 0.3
+        assert (fitted.predict_proba(X) == alone.predict_proba(X)).all()
+        fitted.save(tmp_path)
+        assert (S3C2.load(tmp_path).transform(X) == alone.transform(X)).all()
+
+
+def test_models_of_different_kinds_are_refused(blobs, blob_links):
+    grid = [(S3C2(3, **BASE), blob_links), (S3C2(4, **BASE), blob_links)]
+    with pytest.raises(ValueError, match="'n_clusters' is 3 in configuration 0 and 4 in"):
+        fit_many(blobs[0], grid)
+    assert fit_many(blobs[0], []) == []
+
+
+def test_the_models_given_are_not_changed(blobs, grid):
+    fit_many(blobs[0], grid[:2])
+    assert not hasattr(grid[0][0], "labels_")
+    assert np.isfinite(grid[0][0].threshold)

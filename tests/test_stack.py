@@ -1,0 +1,137 @@
+"""Stacks: replicas trained together are the replicas trained alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from s3c2 import CluNet, LabNet, Links, stack
+from s3c2.clunet import CluNetReplica, train_clunets
+from s3c2.labnet import LabNetReplica, train_labnets
+from s3c2.networks import Architecture
+from s3c2.rows import Rows
+from s3c2.stack import Stack, stack_size
+from s3c2.training import Run
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def rows(blobs):
+    return Rows(blobs[0], (5,))
+
+
+@pytest.fixture
+def replicas(blobs):
+    """Seven LabNets that differ in seed, links, number of links and λ."""
+    budgets = [10, 10, 80, 33, 20, 100, 64]
+    return [
+        LabNetReplica(Links.from_labels(blobs[1], n, random_state=i), i, 0.01 * i)
+        for i, n in enumerate(budgets)
+    ]
+
+
+def same_weights(one, two):
+    return all(
+        torch.equal(a, b) for a, b in zip(one.state_dict().values(), two.state_dict().values())
+    )
+
+
+@pytest.mark.parametrize("semi_supervised", [False, True])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_labnets_of_a_stack_have_the_bits_of_those_alone(rows, replicas, semi_supervised, threads):
+    labnet = LabNet(
+        layers=(32, 16, 8), epochs=6, batch_links=16, batch_pairs=16,
+        semi_supervised=semi_supervised, verbose=0,
+    )  # fmt: skip
+    torch.set_num_threads(threads)
+    try:
+        together = train_labnets(labnet, rows, replicas, Run(labnet))
+        lengths = [len(trained.history["loss"]) for trained in together]
+        assert lengths == [6, 6, 30, 18, 12, 42, 24]  # 6 epochs of ⌈links / 16⌉ steps
+        for replica, trained in zip(replicas, together):
+            (alone,) = train_labnets(labnet, rows, [replica], Run(labnet))
+            assert same_weights(trained.network, alone.network)
+            assert (trained.history["loss"] == alone.history["loss"]).all()
+    finally:
+        torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_clunets_of_a_stack_have_the_bits_of_those_alone(blobs, rows, replicas, shared):
+    labnets = [
+        LabNet(layers=(32, 8), steps=30, random_state=i, threshold=0.1 * (i + 1), verbose=0).fit(
+            blobs[0], links=replica.links
+        )
+        for i, replica in enumerate(replicas)
+    ]
+    clunet = CluNet(3, layers=(32, 8), steps=25, batch_links=16, batch_pairs=16, verbose=0)
+    mine = [
+        CluNetReplica(replica.links, 100 + i, labnets[0 if shared else i], 0, 0.01 * i)
+        for i, replica in enumerate(replicas)
+    ]
+    together = train_clunets(clunet, rows, mine, Run(clunet))
+    for replica, trained in zip(mine, together):
+        (alone,) = train_clunets(clunet, rows, [replica], Run(clunet))
+        assert same_weights(trained.network, alone.network)
+
+
+def test_a_diverging_replica_does_not_reach_the_others(rows, replicas):
+    labnet = LabNet(
+        layers=(32, 8), steps=10, batch_links=16, batch_pairs=16, semi_supervised=True, verbose=0
+    )
+    bad = LabNetReplica(replicas[0].links, 0, float("inf"))
+    together = train_labnets(labnet, rows, [replicas[1], bad, replicas[2]], Run(labnet))
+    assert not np.isfinite(together[1].history["loss"]).all()
+    for replica, trained in ((replicas[1], together[0]), (replicas[2], together[2])):
+        (alone,) = train_labnets(labnet, rows, [replica], Run(labnet))
+        assert same_weights(trained.network, alone.network)
+
+
+def test_replicas_that_do_not_fit_are_split(rows, replicas, monkeypatch):
+    labnet = LabNet(layers=(32, 16, 8), steps=8, batch_links=16, verbose=0)
+    whole = train_labnets(labnet, rows, replicas, Run(labnet))
+    monkeypatch.setattr(stack, "CACHE_BYTES", 3 * 4 * 32 * 32)
+    parts = []
+    run = Run(labnet)
+    run.before = lambda step: parts.append(step.step)
+    split = train_labnets(labnet, rows, replicas, run)
+    assert parts == [*range(8)] * 3  # seven replicas, three at a time
+    assert all(same_weights(a.network, b.network) for a, b in zip(whole, split))
+
+
+def test_other_networks_are_trained_one_after_another(blobs, replicas):
+    own = nn.Sequential(nn.Linear(5, 8), nn.BatchNorm1d(8), nn.Dropout(0.2))
+    labnet = LabNet(encoder=own, steps=5, batch_links=16, verbose=0)
+    rows = Rows(blobs[0], (5,))
+    together = train_labnets(labnet, rows, replicas[:3], Run(labnet))
+    for replica, trained in zip(replicas, together):
+        (alone,) = train_labnets(labnet, rows, [replica], Run(labnet))
+        assert same_weights(trained.network, alone.network)
+
+
+def test_a_stack_runs_each_replica_on_its_own_rows():
+    kind = Architecture("dense", (16, 8, 4), 0.0)
+    networks = [kind.build_encoder((3, 5), seed) for seed in range(4)]
+    x = torch.rand(4, 32, 3, 5)
+    together = Stack(networks)(x)
+    assert together.shape == (4, 32, 4)
+    for r, network in enumerate(networks):
+        assert torch.equal(together[r], network(x[r]))
+        assert same_weights(Stack(networks).network(r), network)
+
+
+def test_replicas_of_other_shapes_are_refused():
+    networks = [Architecture("dense", (16, size), 0.0).build_encoder((3,), 0) for size in (4, 5)]
+    with pytest.raises(ValueError, match=r"'4.weight' is \(4, 16\) in replica 0 and \(5, 16\)"):
+        Stack(networks)
+
+
+def test_stack_sizes():
+    dense = Architecture("dense", (256, 256, 256), 0.1).build_encoder((16,), 0)
+    assert stack_size(dense, 2200, CPU) == 1
+    assert stack_size(dense, 32, CPU) >= 30
+    images = Architecture("convolutional", (256,), 0.1).build_encoder((1, 8, 8), 0)
+    assert stack_size(images, 32, CPU) == 1
