@@ -22,6 +22,15 @@ def blobs():
 
 
 @pytest.fixture(scope="session")
+def many_blobs():
+    """The same groups with 300 rows each, enough for links that seldom share a row."""
+    rng = np.random.default_rng(1)
+    y = rng.permutation(np.arange(900) % 3)
+    X = rng.normal(size=(900, 5)) * 0.3 + np.eye(3, 5)[y] * 3
+    return X.astype(np.float32), y
+
+
+@pytest.fixture(scope="session")
 def blob_links(blobs):
     """80 links of the blobs."""
     return Links.from_labels(blobs[1], 80, random_state=0)

@@ -43,8 +43,8 @@ def test_labnets_that_differ_in_threshold_alone_are_trained_once(blobs, grid):
     assert together[0].labnet_.encoder_ is not together[1].labnet_.encoder_
 
 
-def test_restarts_committees_and_calibration(blobs, tmp_path):
-    X, y = blobs
+def test_restarts_committees_and_calibration(many_blobs, tmp_path):
+    X, y = many_blobs
     settings = {**BASE, "n_restarts": 3, "n_committee": 2, "threshold": "auto"}
     grid = [
         (S3C2(3, random_state=seed, **settings), Links.from_labels(y, 300, random_state=seed))

@@ -26,8 +26,8 @@ def test_largest_threshold_that_secures_the_cl_rate():
     assert (cannot >= above).mean() < 0.95
 
 
-def test_auto_is_used_and_kept(blobs, tmp_path):
-    X, y = blobs
+def test_auto_is_used_and_kept(many_blobs, tmp_path):
+    X, y = many_blobs
     links = Links.from_labels(y, 300, random_state=0)
     labnet = LabNet(threshold="auto", scale="standard", **QUICK).fit(X, links=links)
     assert labnet.threshold_ != 0.3
@@ -38,7 +38,7 @@ def test_auto_is_used_and_kept(blobs, tmp_path):
     assert LabNet.load(tmp_path).threshold_ == labnet.threshold_
 
 
-def test_a_collapsed_labnet_falls_back(blobs):
+def test_a_collapsed_labnet_falls_back(many_blobs):
     """An encoder that gives every row the same representation."""
 
     class Collapsed(nn.Module):
@@ -49,7 +49,7 @@ def test_a_collapsed_labnet_falls_back(blobs):
         def forward(self, x):
             return self.layer(x) * 0
 
-    X, y = blobs
+    X, y = many_blobs
     links = Links.from_labels(y, 300, random_state=0)
     labnet = LabNet(encoder=Collapsed(), threshold="auto", steps=3, verbose=0)
     with pytest.warns(LinksWarning, match="takes T = 0.3.*does not tell them apart"):
