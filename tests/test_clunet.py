@@ -24,7 +24,9 @@ def test_pool_labels_pairs_as_labnet_does(blobs, labnet, memory):
     X = blobs[0]
     pool = Pool(Rows(X, (5,)), labnet, memory, seed=0)
     assert len(pool.h) == (120 if memory == 2**27 else 40)
-    pairs = PoolPairs([pool], [0.3], 50, [0], torch.device("cpu"))
+    apart = tuple(int(np.flatnonzero(blobs[1] == k)[0]) for k in (0, 1))
+    true_link = Links(cannot=[apart], n_samples=120)
+    pairs = PoolPairs([pool], [0.3], [true_link], 50, [0], torch.device("cpu"))
     seen = set()
     for step in range(20):
         a, b, must = pairs.draw(step)
@@ -66,7 +68,8 @@ def test_step_loss_is_equation_3_over_links_and_labelled_pairs(blobs, labnet):
             total += w * (1 - p[a] @ p[b] if must else p[a] @ p[b])
             weight += w
     pool = Pool(Rows(X, (5,)), labnet, 2**27, 0)
-    a, b, musts = PoolPairs([pool], [0.3], 40, [clunet_seed(0)], torch.device("cpu")).draw(0)
+    pairs = PoolPairs([pool], [0.3], [links], 40, [clunet_seed(0)], torch.device("cpu"))
+    a, b, musts = pairs.draw(0)
     for i, j, must in zip(a[0], b[0], musts[0]):
         total += 1 - p[i] @ p[j] if must else p[i] @ p[j]
         weight += 1
@@ -129,3 +132,37 @@ def test_the_pair_loss_is_equation_3(blobs, labnet, monkeypatch):
     )
     expected = (100 * given + 1000 * labelled) / 1100
     assert pair_loss(clunet.network_, rows, replica, clunet) == pytest.approx(expected, rel=1e-4)
+
+
+def test_given_links_are_not_left_to_labnet(blobs, labnet):
+    """Random pairs that are links, or a row with itself, keep their given label, also at T = 0."""
+    X, y = blobs
+    wrong = Links.from_labels(np.random.default_rng(0).permutation(y), 2000, random_state=0)
+    pool = Pool(Rows(X, (5,)), labnet, 2**27, 0)
+    for T in (0.0, 0.3):
+        pairs = PoolPairs([pool], [T], [wrong], 3000, [0], torch.device("cpu"))
+        a, b, must = (drawn[0].numpy() for drawn in pairs.draw(1))
+        given = {frozenset(p): True for p in wrong.must.tolist()}
+        given |= {frozenset(p): False for p in wrong.cannot.tolist()}
+        met = 0
+        labnets = labnet.distance(X[a], X[b]) < T
+        for i, j, label, other in zip(a.tolist(), b.tolist(), must, labnets):
+            expected = True if i == j else given.get(frozenset((i, j)), other)
+            met += i != j and frozenset((i, j)) in given
+            assert label == expected
+        assert met > 100
+
+
+def test_labnet_keeps_its_own_scaling(blobs, blob_links):
+    X = blobs[0]
+    labnet = LabNet(layers=(64, 16), steps=60, scale="standard", random_state=0, verbose=0)
+    labnet.fit(X, links=blob_links)
+    for scale in (None, "unit"):
+        clunet = CluNet(3, layers=(8, 4), steps=1, scale=scale, verbose=0)
+        clunet.fit(X, links=blob_links, labnet=labnet)
+        rows = clunet._read(X, reset=False)
+        replica = clunet._replicas(Links(must=[(0, 1)], n_samples=120), labnet, 0)[0]
+        a, b, must = (d[0].numpy() for d in replica.pool_pairs(rows, 2**27, 500).draw(0))
+        assert (must == labnet.same(X[a], X[b])).mean() > 0.99
+    with pytest.raises(ValueError, match="n_clusters=121 with n_samples=120"):
+        CluNet(121, verbose=0).fit(X, links=blob_links, labnet=labnet)

@@ -126,6 +126,35 @@ class TestFit:
         assert (one.labels_ == two.labels_).all()
 
 
+class TestRefit:
+    """A fit that fails leaves a fitted model as it was."""
+
+    @pytest.mark.parametrize("how", ["bad links", "interrupted", "bad data"])
+    def test_a_failed_refit_changes_nothing(self, blobs, blob_links, small, how):
+        X = blobs[0]
+        model = S3C2(3, **small).fit(X, links=blob_links)
+        expected, labels = model.predict_proba(X), model.labels_
+
+        def interrupt(step):
+            raise KeyboardInterrupt
+
+        links = Links(must=[(0, 1)], n_samples=120) if how == "bad links" else blob_links
+        other = X * 1000 + 5 if how != "bad data" else np.full((120, 4), np.nan)
+        if how == "interrupted":
+            model.set_params(callbacks=interrupt)
+        with pytest.raises((ValueError, KeyboardInterrupt)):
+            model.fit(other, links=links)
+        assert (model.predict_proba(X) == expected).all()
+        assert (model.labels_ == labels).all()
+
+    def test_a_failed_first_fit_leaves_an_unfitted_model(self, blobs, small):
+        model = S3C2(3, **small)
+        with pytest.raises(LinksError):
+            model.fit(blobs[0])
+        with pytest.raises(NotFittedError):
+            model.predict(blobs[0])
+
+
 class TestKindsOfX:
     def fit(self, X, links, small, **changes):
         return S3C2(3, **{**small, **changes}).fit(X, links=links)
@@ -253,6 +282,44 @@ class TestAsPublished:
 
 
 class TestBadInput:
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"n_clusters": None}, "'n_clusters' parameter of S3C2 must be an int"),
+            ({"threshold": None}, "'threshold' parameter of S3C2 must be a number"),
+            ({"threshold": "often"}, "'threshold' parameter of S3C2 must be a number"),
+            ({"learning_rate": None}, "'learning_rate' parameter of S3C2"),
+            ({"labnet_steps": 0}, "'labnet_steps' parameter of S3C2 must be an int"),
+            ({"clunet_steps": 2.5}, "'clunet_steps' parameter of S3C2 must be an int"),
+            ({"clunet_pairs": -1}, "'clunet_pairs' parameter of S3C2"),
+            ({"layers": ()}, "'layers' parameter of S3C2 must be a tuple"),
+            ({"layers": 256}, "'layers' parameter of S3C2"),
+            ({"layers": (0,)}, "'layers' parameter of S3C2"),
+            ({"encoder": 3}, "'encoder' parameter of S3C2 must be a torch.nn.Module"),
+            ({"n_restarts": 0}, "'n_restarts' parameter of S3C2"),
+            ({"n_committee": 0}, "'n_committee' parameter of S3C2"),
+        ],
+    )
+    def test_parameters(self, blobs, blob_links, small, given, words):
+        with pytest.raises((ValueError, TypeError), match=words):
+            S3C2(**{"n_clusters": 3, **small, **given}).fit(blobs[0], links=blob_links)
+
+    def test_dates_are_no_numbers(self, blobs, blob_links, small):
+        frame = pd.DataFrame(blobs[0]).assign(day=pd.Timestamp("2020-01-01"))
+        with pytest.raises(DataError, match="Column 'day' of X is not numeric"):
+            S3C2(3, **small).fit(frame, links=blob_links)
+
+    def test_messages_name_the_ids_that_were_given(self, blobs, small):
+        names = [f"p{i}" for i in range(120)]
+        links = Links(must=[("p0", "p1"), ("p1", "p2")], cannot=[("p0", "p2")])
+        with pytest.raises(ContradictoryLinksError, match="'p0'–'p1', 'p1'–'p2'"):
+            S3C2(3, **small).fit(blobs[0], links=links, sample_id=names)
+        four = ["p0", "p5", "p7", "p9"]
+        cannot = [(a, b) for a in four for b in four if a < b]
+        links = Links(must=[("p0", "p1")], cannot=cannot)
+        with pytest.warns(LinksWarning, match="p0, p5, p7, p9 are all cannot-linked"):
+            S3C2(3, **small).fit(blobs[0], links=links, sample_id=names)
+
     @pytest.mark.parametrize(
         ("change", "words"),
         [

@@ -126,6 +126,25 @@ def test_own_encoder_and_decoder(blobs, blob_links):
     assert one.transform(blobs[0]).shape == (120, 8)
 
 
+def test_own_decoder_with_random_layers_repeats_itself(blobs, blob_links):
+    decoder = nn.Sequential(nn.Dropout(0.5), nn.Linear(16, 5))
+    losses = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        labnet = LabNet(decoder=decoder, semi_supervised=True, **QUICK)
+        losses.append(labnet.fit(blobs[0], links=blob_links).history_["loss"])
+    assert (losses[0] == losses[1]).all()
+
+
+def test_a_pickle_does_not_carry_the_data(fitted, blobs):
+    import pickle
+
+    copied = pickle.loads(pickle.dumps(fitted))
+    assert copied._fitted_rows is None
+    assert fitted._fitted_rows is not None
+    assert (copied.transform(blobs[0]) == fitted.transform(blobs[0])).all()
+
+
 def test_save_and_load(fitted, blobs, tmp_path):
     fitted.save(tmp_path / "labnet")
     loaded = LabNet.load(tmp_path / "labnet")

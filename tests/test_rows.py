@@ -85,3 +85,11 @@ def test_what_float32_cannot_hold_is_refused_with_its_place(X, value, words):
         check_finite(sparse.csr_matrix(X))
     with pytest.raises(DataError, match=rf"{words} at row 7, pixel \(1, 0\)"):
         check_finite(X.reshape(50, 2, 2))
+
+
+def test_half_precision_is_checked_too():
+    X = np.zeros((5, 2), dtype=np.float16)
+    check_finite(X)
+    X[3, 1] = np.inf
+    with pytest.raises(DataError, match="infinity at row 3, column 1"):
+        check_finite(X)

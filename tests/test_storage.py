@@ -154,8 +154,26 @@ def test_unwritable(model, tmp_path):
 def test_header_is_readable_by_others(saved):
     with safetensors.safe_open(saved, "pt") as file:
         metadata = file.metadata()
-    assert metadata["s3c2_format"] == "1"
-    assert json.loads(metadata["content"])["settings"]["n_clusters"] == 3
+    header = json.loads(metadata["s3c2"])
+    assert header["format"] == 1
+    assert header["content"]["settings"]["n_clusters"] == 3
+
+
+def test_the_same_model_gives_the_same_file(model, saved, tmp_path):
+    for number in range(5):
+        model.save(tmp_path / f"{number}")
+        assert (tmp_path / f"{number}" / storage.MODEL_FILE).read_bytes() == saved.read_bytes()
+
+
+def test_tied_weights(blobs, blob_links, small, tmp_path):
+    def tied():
+        layer = nn.Linear(5, 5)
+        return nn.Sequential(layer, nn.ReLU(), layer)
+
+    model = S3C2(3, **small, encoder=tied()).fit(blobs[0], links=blob_links)
+    model.save(tmp_path)
+    loaded = S3C2.load(tmp_path, encoder=tied())
+    assert (loaded.predict_proba(blobs[0]) == model.predict_proba(blobs[0])).all()
 
 
 SCRIPT = """

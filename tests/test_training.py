@@ -110,7 +110,7 @@ def test_an_early_stop_is_not_undone_by_resuming(blobs, blob_links, small, tmp_p
     assert len(model.history_["labnet"]["loss"]) == 10
 
 
-@pytest.mark.parametrize("what", ["settings", "data", "links"])
+@pytest.mark.parametrize("what", ["settings", "data", "one value", "links"])
 def test_a_checkpoint_of_another_fit_is_refused(blobs, blob_links, small, tmp_path, what):
     X, y = blobs
     path = tmp_path / "state.safetensors"
@@ -121,8 +121,10 @@ def test_a_checkpoint_of_another_fit_is_refused(blobs, blob_links, small, tmp_pa
     if what == "settings":
         model.set_params(threshold=0.2)
     links = Links.from_labels(y, 81, random_state=0) if what == "links" else blob_links
+    changed = X + 1 if what == "data" else X.copy()
+    changed[77, 3] += what == "one value"
     with pytest.raises(StorageError, match="other settings, data or links. Remove it"):
-        model.fit(X + 1 if what == "data" else X, links=links)
+        model.fit(changed, links=links)
     assert path.exists()
 
 

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from s3c2.callbacks import Callback, Step
     from s3c2.clunet import CluNet
     from s3c2.estimator import S3C2
-    from s3c2.labnet import LabNet, Rates
+    from s3c2.labnet import LabNet
     from s3c2.links import Links
     from s3c2.many import fit_many
+    from s3c2.metrics import Rates
     from s3c2.tuning import LinkScores, cross_validate_links
 
 __version__ = "0.1.0"
@@ -26,7 +27,7 @@ _HOME = {
     "LabNet": "labnet",
     "LinkScores": "tuning",
     "Links": "links",
-    "Rates": "labnet",
+    "Rates": "metrics",
     "S3C2": "estimator",
     "Step": "callbacks",
     "cross_validate_links": "tuning",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -43,6 +45,20 @@ class SiameseEstimator(BaseEstimator):
     scaling_: Scaling | None
     input_shape_: tuple[int, ...]
     n_features_in_: int
+    _named_by: tuple[str, dict[str, str]]
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave the estimator as it was if the work fails: a fitted one stays usable."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            for name in set(vars(self)) - set(before):
+                delattr(self, name)
+            for name, value in before.items():
+                setattr(self, name, value)
+            raise
 
     def _read(self, X: Any, *, reset: bool) -> Rows:
         """Validate X and wrap it; ``reset`` learns its shape, names and scaling."""
@@ -90,7 +106,8 @@ class SiameseEstimator(BaseEstimator):
                 f"links must be a Links object. Got {type(links).__name__}. Make one with "
                 "Links(must=…, cannot=…, n_samples=len(X)) or Links.read('links.csv', …)."
             )
-        found = links.resolve(rows.n, sample_id).check_consistent(self.contradictions)
+        # Contradictions are looked for first: their words name the ids that the user gave.
+        found = links.check_consistent(self.contradictions).resolve(rows.n, sample_id)
         for kind, count in (("must", found.n_must), ("cannot", found.n_cannot)):
             if count == 0:
                 raise LinksError(
@@ -250,27 +267,63 @@ def unpack_network(stage: str, network: nn.Module, tensors: dict[str, Tensor]) -
 def check_choice(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
     """Refuse a parameter that is none of the allowed values."""
     value = getattr(estimator, name)
-    if value not in allowed:
+    if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
         raise ValueError(
-            f"The '{name}' parameter of {type(estimator).__name__} must be one of "
+            f"The {_as_called(estimator, name)} must be one of "
             f"{', '.join(map(repr, allowed))}. Got {value!r} instead."
         )
 
 
-def check_number(
-    estimator: Any, name: str, low: float, high: float = np.inf, *, whole: bool = False
-) -> None:
-    """Refuse a parameter that is not a number in [low, high]; None passes."""
+def check_module(estimator: Any, name: str) -> None:
+    """Refuse a parameter that is neither None nor a module."""
     value = getattr(estimator, name)
-    if value is None:
+    if value is not None and not isinstance(value, nn.Module):
+        raise TypeError(
+            f"The {_as_called(estimator, name)} must be a torch.nn.Module. Got {value!r} instead."
+        )
+
+
+def check_layers(estimator: Any) -> None:
+    """Refuse layer sizes that are not whole numbers, at least one of them."""
+    value = estimator.layers
+    whole = isinstance(value, tuple | list) and all(
+        isinstance(size, int | np.integer) and size >= 1 for size in value
+    )
+    if not whole or len(value) == 0:
+        raise ValueError(
+            f"The {_as_called(estimator, 'layers')} must be a tuple of ints of at least 1, hidden "
+            f"layers and then the representation, such as (256, 256, 256). Got {value!r} instead."
+        )
+
+
+def _as_called(estimator: Any, name: str) -> str:
+    """The parameter as the user knows it: a stage inside S3C2 has S3C2's names."""
+    owner: str = type(estimator).__name__
+    names: dict[str, str] = {}
+    owner, names = getattr(estimator, "_named_by", (owner, names))
+    return f"'{names.get(name, name)}' parameter of {owner}"
+
+
+def check_number(
+    estimator: Any,
+    name: str,
+    low: float,
+    high: float = np.inf,
+    *,
+    whole: bool = False,
+    optional: bool = False,
+) -> None:
+    """Refuse a parameter that is not a number in [low, high]."""
+    value = getattr(estimator, name)
+    if value is None and optional:
         return
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
         kind = "an int" if whole else "a number"
         upto = f"{high})" if high == np.inf else f"{high}]"
         raise ValueError(
-            f"The '{name}' parameter of {type(estimator).__name__} must be {kind} in the range "
-            f"[{low}, {upto}. Got {value!r} instead."
+            f"The {_as_called(estimator, name)} must be {kind} in the range [{low}, {upto}. "
+            f"Got {value!r} instead."
         )
 
 
@@ -283,6 +336,8 @@ def _check_columns_numeric(X: Any) -> None:
         return
     for name in X.columns:
         try:
+            if getattr(X[name].dtype, "kind", "O") in "mM":
+                raise TypeError("dates are no numbers")
             X[name].to_numpy(dtype=np.float64)
         except (TypeError, ValueError):
             first = X[name].iloc[0] if hasattr(X[name], "iloc") and len(X[name]) else "?"

@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from s3c2 import storage
 from s3c2.errors import StorageError
 from s3c2.links import Links
-
-SAMPLED_ROWS = 1000
+from s3c2.rows import chunks
 
 
 class Checkpoint:
@@ -99,7 +98,7 @@ class Checkpoint:
             for key, tensor in state.items():
                 self.tensors[f"{stage}.optimizer.{number}.{key}"] = tensor
         self.content["done"][stage] = done
-        if optimizer is None:
+        if optimizer is None and stage not in self.content["complete"]:
             self.content["complete"].append(stage)
         storage.write(self.path, "checkpoint", self.content, self.tensors)
         self._next = time.monotonic() + self.seconds
@@ -109,13 +108,15 @@ class Checkpoint:
 
 
 def fingerprint(settings: dict[str, Any], X: Any, links: Links) -> str:
-    """A digest that tells one fit from another: settings, a sample of the rows, all links."""
+    """A digest that tells one fit from another: settings, rows, links."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     digest.update(f"{X.shape}{X.dtype}".encode())
-    rows = np.unique(np.linspace(0, X.shape[0] - 1, SAMPLED_ROWS).astype(np.int64))
-    sample = X[rows]
-    sample = sample.toarray() if sparse.issparse(sample) else np.asarray(sample)
-    digest.update(np.ascontiguousarray(sample).tobytes())
+    if sparse.issparse(X):
+        for array in (X.data, X.indices, X.indptr):
+            digest.update(np.ascontiguousarray(array).data)
+    else:
+        for _, chunk in chunks(X):
+            digest.update(np.ascontiguousarray(chunk).data)
     for part in (links.must, links.cannot, links.must_weight, links.cannot_weight):
         digest.update(f"{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()

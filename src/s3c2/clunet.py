@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -15,13 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from s3c2 import losses, published
-from s3c2.base import SiameseEstimator, check_choice, check_number, pack_network, unpack_network
+from s3c2.base import (
+    SiameseEstimator,
+    check_choice,
+    check_layers,
+    check_module,
+    check_number,
+    pack_network,
+    unpack_network,
+)
 from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows, batches
 from s3c2.labnet import LabNet
 from s3c2.links import Links
 from s3c2.networks import Architecture
-from s3c2.pairs import GivenLinks, RandomPairs
+from s3c2.pairs import GivenLinks, KnownPairs, RandomPairs
 from s3c2.progress import Progress
 from s3c2.randomness import Purpose, derived_seed, generator
 from s3c2.rows import Rows
@@ -122,13 +131,16 @@ class CluNet(ClusterMixin, SiameseEstimator):
         if labnet is None:
             raise LinksError("CluNet needs a fitted LabNet: pass fit(X, links=…, labnet=labnet).")
         check_is_fitted(labnet)
+        labnet._read(X, reset=False)  # refuses rows that it could not label
         self._check_parameters()
-        rows = self._read(X, reset=True)
-        links = self._resolve(links, sample_id, rows)
-        run, seed = self._begin(rows, links)
-        with run:
-            self._train(rows, links, labnet, run, seed)
-        self.labels_ = self._labels(rows)
+        with self._all_or_nothing():
+            rows = self._read(X, reset=True)
+            self._check_n_clusters(rows)
+            links = self._resolve(links, sample_id, rows)
+            run, seed = self._begin(rows, links)
+            with run:
+                self._train(rows, links, labnet, run, seed)
+                self.labels_ = self._labels(rows)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
@@ -157,10 +169,27 @@ class CluNet(ClusterMixin, SiameseEstimator):
         check_choice(self, "scale", (None, "standard", "unit"))
         check_choice(self, "contradictions", ("raise", "drop"))
         check_choice(self, "optimizer", (None, *OPTIMIZERS))
-        check_number(self, "dropout", 0, 0.99)
+        check_module(self, "encoder")
+        check_layers(self)
+        check_number(self, "dropout", 0, 0.99, optional=True)
         check_number(self, "learning_rate", 0)
-        for name in ("steps", "batch_links", "batch_pairs", "n_restarts", "cache_memory"):
+        for name in ("n_restarts", "cache_memory"):
             check_number(self, name, 1, whole=True)
+        for name in ("steps", "batch_links", "batch_pairs"):
+            check_number(self, name, 1, whole=True, optional=True)
+
+    def _check_n_clusters(self, rows: Rows) -> None:
+        if self.n_clusters > rows.n:
+            raise ValueError(
+                "The 'n_clusters' parameter must be at most the number of rows. "
+                f"Got n_clusters={self.n_clusters} with n_samples={rows.n}."
+            )
+        if self.n_clusters == 1:
+            warnings.warn(
+                "n_clusters=1 puts every row into one cluster, whatever the links say.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _train(self, rows: Rows, links: Links, labnet: LabNet, run: Run, seed: int) -> None:
         replicas = self._replicas(links, labnet, seed)
@@ -225,6 +254,8 @@ class Pool:
     """
 
     def __init__(self, rows: Rows, labnet: LabNet, cache_memory: int, seed: int) -> None:
+        # LabNet's own shape and scaling, which may differ from CluNet's.
+        rows = Rows(rows.X, labnet._row_shape(), labnet.scaling_, rows.device)
         capacity = max(2, cache_memory // (4 * labnet._n_features_out))
         self.numbers: Tensor | None = None  # all rows
         if rows.n > capacity:
@@ -246,7 +277,7 @@ class PoolPairs:
 
     Parameters
     ----------
-    pools, thresholds, seeds : one for each replica
+    pools, thresholds, links, seeds : one for each replica
     size : number of pairs
     """
 
@@ -254,6 +285,7 @@ class PoolPairs:
         self,
         pools: Sequence[Pool],
         thresholds: Sequence[float],
+        links: Sequence[Links],
         size: int,
         seeds: Sequence[int],
         device: torch.device,
@@ -267,15 +299,16 @@ class PoolPairs:
         numbers = [pool.numbers for pool in different if pool.numbers is not None]
         self.numbers = torch.cat(numbers) if numbers else None
         self.pairs = RandomPairs(n, size, seeds, device)
+        self.known = KnownPairs(links, device)
 
     def draw(self, step: int | Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Row numbers of both ends and whether LabNet says must-link: (replicas, size) each."""
+        """Row numbers of both ends and whether they are a must-link: (replicas, size) each."""
         a, b = self.pairs.draw(step)
         i, j = a + self.first, b + self.first
         d2 = losses.squared_distance(self.h[i], self.h[j])
         if self.numbers is not None:
             a, b = self.numbers[i], self.numbers[j]
-        return a, b, losses.is_must_link(d2, self.threshold)
+        return a, b, self.known.relabel(a, b, losses.is_must_link(d2, self.threshold))
 
 
 @dataclass(frozen=True)
@@ -309,6 +342,7 @@ class CluNetReplica:
         return PoolPairs(
             [pools[id(r.labnet)] for r in replicas],
             [r.labnet.threshold_ if r.threshold is None else r.threshold for r in replicas],
+            [r.links for r in replicas],
             size,
             [r.seed for r in replicas],
             rows.device,

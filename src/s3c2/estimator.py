@@ -19,6 +19,7 @@ from s3c2.clunet import CACHE_MEMORY, CluNet
 from s3c2.errors import LinksError, LinksWarning
 from s3c2.labnet import LabNet
 from s3c2.links import Links
+from s3c2.metrics import pair_rates
 from s3c2.rows import Rows
 from s3c2.training import History
 
@@ -231,17 +232,18 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
             The rows' ids. With them links follow their rows through cross-validation.
         """
         labnet, clunet = self._stages()
-        rows = self._read(X, reset=True)
-        self._check_n_clusters(rows)
-        links = self._resolve(links, sample_id, rows)
-        self._warn_of_too_many_groups(links)
-        run, seed = self._begin(rows, links)
-        with run:
-            labnet._adopt(self)
-            labnet._train(rows, links, run, seed)
-            clunet._adopt(self)
-            clunet._train(rows, links, labnet, run, seed)
-        self._take(labnet, clunet, rows)
+        with self._all_or_nothing():
+            rows = self._read(X, reset=True)
+            clunet._check_n_clusters(rows)
+            given, links = links, self._resolve(links, sample_id, rows)
+            self._warn_of_too_many_groups(given or links)
+            run, seed = self._begin(rows, links)
+            with run:
+                labnet._adopt(self)
+                labnet._train(rows, links, run, seed)
+                clunet._adopt(self)
+                clunet._train(rows, links, labnet, run, seed)
+                self._take(labnet, clunet, rows)
         return self
 
     def _take(self, labnet: LabNet, clunet: CluNet, rows: Rows) -> None:
@@ -307,7 +309,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         if links.n_links == 0:
             raise LinksError("score needs at least one link, and got none.")
         labels = self.clunet_._labels(rows)
-        return pair_accuracy(labels, links)
+        return pair_rates(labels, links).accuracy
 
     # Steps of fit
 
@@ -344,22 +346,12 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
             n_restarts=self.n_restarts,
             cache_memory=self.cache_memory,
         )
-        labnet._check_parameters()
-        clunet._check_parameters()
+        for stage, prefix in ((labnet, "labnet"), (clunet, "clunet")):
+            names = {"batch_links": f"{prefix}_links", "batch_pairs": f"{prefix}_pairs"}
+            names |= {name: f"{prefix}_{name}" for name in ("epochs", "steps", "optimizer")}
+            stage._named_by = (type(self).__name__, names)
+            stage._check_parameters()
         return labnet, clunet
-
-    def _check_n_clusters(self, rows: Rows) -> None:
-        if self.n_clusters > rows.n:
-            raise ValueError(
-                "The 'n_clusters' parameter of S3C2 must be at most the number of rows. "
-                f"Got n_clusters={self.n_clusters} with n_samples={rows.n}."
-            )
-        if self.n_clusters == 1:
-            warnings.warn(
-                "n_clusters=1 puts every row into one cluster, whatever the links say.",
-                UserWarning,
-                stacklevel=3,
-            )
 
     def _warn_of_too_many_groups(self, links: Links) -> None:
         rows = links.cannot_clique(self.n_clusters)
@@ -367,10 +359,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
             shown = ", ".join(map(str, rows[:12])) + (" …" if len(rows) > 12 else "")
             warnings.warn(
                 f"The links ask for at least {len(rows)} clusters, and n_clusters is "
-                f"{self.n_clusters}: the rows {shown} are all cannot-linked to each other. "
+                f"{self.n_clusters}: {shown} are all cannot-linked to each other. "
                 "Raise n_clusters, or check these links.",
                 LinksWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     # Saving
@@ -402,15 +394,3 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = []  # everything comes out as float32
         return tags
-
-
-def pair_accuracy(labels: NDArray[np.int64], links: Links) -> float:
-    """Weighted share of links (by row number) that the labels respect."""
-    right_must = labels[links.must[:, 0]] == labels[links.must[:, 1]]
-    right_cannot = labels[links.cannot[:, 0]] != labels[links.cannot[:, 1]]
-    return float(
-        np.average(
-            np.concatenate([right_must, right_cannot]),
-            weights=np.concatenate([links.must_weight, links.cannot_weight]),
-        )
-    )

@@ -16,10 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from s3c2 import losses, networks, published
-from s3c2.base import SiameseEstimator, check_choice, check_number, pack_network, unpack_network
+from s3c2.base import (
+    SiameseEstimator,
+    check_choice,
+    check_layers,
+    check_module,
+    check_number,
+    pack_network,
+    unpack_network,
+)
 from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows
 from s3c2.links import Links
+from s3c2.metrics import Rates
 from s3c2.networks import Architecture, committee_of, members_of
 from s3c2.pairs import GivenLinks, RandomPairs
 from s3c2.randomness import Purpose, derived_seed
@@ -27,18 +36,6 @@ from s3c2.rows import Rows
 from s3c2.stack import Stack, Trained, train_stacks
 from s3c2.threshold import calibrated_threshold, folds_for_threshold
 from s3c2.training import OPTIMIZERS, History, Run, Task, check_converged, converged
-
-
-@dataclass(frozen=True)
-class Rates:
-    """How well pairs are labelled: the paper's r(M), r(C) and the accuracy over both.
-
-    A rate of no pairs is NaN.
-    """
-
-    accuracy: float
-    ml_rate: float
-    cl_rate: float
 
 
 class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator):
@@ -164,11 +161,12 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
             The rows' ids, if the links speak of ids.
         """
         self._check_parameters()
-        rows = self._read(X, reset=True)
-        links = self._resolve(links, sample_id, rows)
-        run, seed = self._begin(rows, links)
-        with run:
-            self._train(rows, links, run, seed)
+        with self._all_or_nothing():
+            rows = self._read(X, reset=True)
+            links = self._resolve(links, sample_id, rows)
+            run, seed = self._begin(rows, links)
+            with run:
+                self._train(rows, links, run, seed)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -211,12 +209,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         """
         must, cannot = self.link_distances(links, X, sample_id=sample_id)
         T = self.threshold_ if threshold is None else threshold
-        right_must, right_cannot = _is_must(must, T), ~_is_must(cannot, T)
-        return Rates(
-            accuracy=_mean(np.concatenate([right_must, right_cannot])),
-            ml_rate=_mean(right_must),
-            cl_rate=_mean(right_cannot),
-        )
+        return Rates.of(_is_must(must, T), ~_is_must(cannot, T))
 
     def link_distances(
         self, links: Links, X: Any = None, *, sample_id: Any = None
@@ -242,14 +235,17 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         check_choice(self, "scale", (None, "standard", "unit"))
         check_choice(self, "contradictions", ("raise", "drop"))
         check_choice(self, "optimizer", (None, *OPTIMIZERS))
-        check_number(self, "dropout", 0, 0.99)
+        check_module(self, "encoder")
+        check_module(self, "decoder")
+        check_layers(self)
+        check_number(self, "dropout", 0, 0.99, optional=True)
         check_number(self, "reconstruction_weight", 0)
         if self.threshold != "auto":
             check_number(self, "threshold", 0)
         check_number(self, "n_committee", 1, whole=True)
         check_number(self, "learning_rate", 0)
         for name in ("epochs", "steps", "batch_links", "batch_pairs"):
-            check_number(self, name, 1, whole=True)
+            check_number(self, name, 1, whole=True, optional=True)
 
     def _train(self, rows: Rows, links: Links, run: Run, seed: int) -> None:
         folds = folds_for_threshold(links, seed) if self.threshold == "auto" else []
@@ -311,6 +307,12 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
 
     # Saving
 
+    def __getstate__(self) -> Any:
+        state = dict(super().__getstate__())
+        if "_fitted_rows" in state:
+            state["_fitted_rows"] = None  # the data stay with their owner
+        return state
+
     def _pack(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         check_is_fitted(self)
         content, tensors = super()._pack()
@@ -366,7 +368,7 @@ def train_labnets(
     def task(some: Sequence[LabNetReplica], stacks: dict[str, Stack], part: str) -> Task:
         seeds = [replica.seed for replica in some]
         given = GivenLinks([r.links for r in some], training.links, seeds, rows.device)
-        own = settings.encoder is not None
+        own = settings.encoder is not None or settings.decoder is not None
         return Task(
             stage="labnet",
             stacks=nn.ModuleDict(stacks),
@@ -457,7 +459,3 @@ def _distance(h_a: NDArray[np.float32], h_b: NDArray[np.float32]) -> NDArray[np.
 def _is_must(d2: NDArray[np.float32], threshold: float) -> NDArray[np.bool_]:
     must: NDArray[np.bool_] = losses.is_must_link(torch.from_numpy(d2), threshold).numpy()
     return must
-
-
-def _mean(right: NDArray[np.bool_]) -> float:
-    return float(right.mean()) if len(right) else float("nan")

@@ -57,11 +57,11 @@ def fit_many(
     _check_alike(models)
     first = models[0]
     rows = first._read(X, reset=True)
-    first._check_n_clusters(rows)
     resolved = [first._resolve(links, sample_id, rows) for _, links in configurations]
     seeds = [seed_from(model.random_state) for model in models]
     run = Run(first, as_callbacks(first.callbacks), first.verbose)
     stages = [model._stages() for model in models]
+    stages[0][1]._check_n_clusters(rows)
 
     # LabNets: one for each set of links, seed and λ; folds where T is to be calibrated.
     keys: list[Any] = []

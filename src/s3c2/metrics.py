@@ -1,6 +1,6 @@
-"""How well clusters agree with known classes: NMI, ARI and ACC.
+"""How well clusters agree with known classes (NMI, ARI, ACC), and labels of pairs with links.
 
-Every function takes the true classes first, then the clusters, as two sequences of one
+Functions of classes take the true classes first, then the clusters, as two sequences of one
 length. The names of classes and clusters do not matter, only who is with whom.
 """
 
@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from s3c2.errors import DataError
+from s3c2.links import Links
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,52 @@ class Scores:
     nmi: float
     ari: float
     acc: float
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How many pairs are labelled right: of all links, of must-links, of cannot-links.
+
+    The paper's accuracy, r(M) and r(C). A rate of no pairs is NaN.
+    """
+
+    accuracy: float
+    ml_rate: float
+    cl_rate: float
+
+    @classmethod
+    def of(
+        cls,
+        right_must: NDArray[np.bool_],
+        right_cannot: NDArray[np.bool_],
+        must_weight: NDArray[np.float64] | None = None,
+        cannot_weight: NDArray[np.float64] | None = None,
+    ) -> Rates:
+        """Rates from which must-links and cannot-links are right, each counted by its weight."""
+        if must_weight is None or cannot_weight is None:
+            must_weight, cannot_weight = np.ones(len(right_must)), np.ones(len(right_cannot))
+        return cls(
+            _share(
+                np.concatenate([right_must, right_cannot]),
+                np.concatenate([must_weight, cannot_weight]),
+            ),
+            _share(right_must, must_weight),
+            _share(right_cannot, cannot_weight),
+        )
+
+
+def pair_rates(labels: NDArray[Any], links: Links) -> Rates:
+    """Which share of the links (by row number) the clusters respect, weights counted."""
+    return Rates.of(
+        labels[links.must[:, 0]] == labels[links.must[:, 1]],
+        labels[links.cannot[:, 0]] != labels[links.cannot[:, 1]],
+        links.must_weight,
+        links.cannot_weight,
+    )
+
+
+def _share(right: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
+    return float(np.average(right, weights=weight)) if len(right) else float("nan")
 
 
 def nmi(truth: ArrayLike, labels: ArrayLike) -> float:

@@ -132,3 +132,27 @@ class RandomPairs:
         """Row numbers of both ends, (replicas, size) each."""
         ends = self._draws.integers(step, 2 * self.size, self.n)
         return ends[:, : self.size], ends[:, self.size :]
+
+
+class KnownPairs:
+    """The pairs whose label is given, and not left to LabNet: the links, and a row with itself."""
+
+    def __init__(self, links: Sequence[Links], device: torch.device | str = "cpu") -> None:
+        self.n = max(one.n_samples or 0 for one in links)
+        longest = max(one.n_links for one in links)
+        keys = np.full((len(links), longest), np.iinfo(np.int64).max)
+        must = np.zeros((len(links), longest), dtype=bool)
+        for row, one in enumerate(links):
+            ends = np.sort(np.concatenate([one.must, one.cannot]).astype(np.int64), axis=1)
+            key = ends[:, 0] * self.n + ends[:, 1]
+            order = np.argsort(key)
+            keys[row, : len(key)] = key[order]
+            must[row, : len(key)] = order < one.n_must
+        self.keys, self.must = torch.from_numpy(keys).to(device), torch.from_numpy(must).to(device)
+
+    def relabel(self, a: Tensor, b: Tensor, must: Tensor) -> Tensor:
+        """The labels of these pairs, (replicas, pairs), with the given ones in their place."""
+        key = torch.minimum(a, b) * self.n + torch.maximum(a, b)
+        place = torch.searchsorted(self.keys, key).clamp(max=self.keys.shape[1] - 1)
+        given = self.keys.gather(1, place) == key
+        return torch.where(given, self.must.gather(1, place), must) | (a == b)

@@ -124,9 +124,9 @@ def check_finite(X: Any, column_names: Any = None) -> None:
         return
     for start, chunk in chunks(values):
         # min and max make no temporary copy, and NaN makes both comparisons false.
-        if chunk.min() >= -FLOAT32_MAX and chunk.max() <= FLOAT32_MAX:
+        if float(chunk.min()) >= -FLOAT32_MAX and float(chunk.max()) <= FLOAT32_MAX:
             continue
-        bad = np.argwhere(~(np.abs(chunk) <= FLOAT32_MAX))[0]
+        bad = np.argwhere(~(np.abs(chunk.astype(np.float64)) <= FLOAT32_MAX))[0]
         value = chunk[tuple(bad)]
         if sparse.issparse(X):
             position = start + int(bad[0])

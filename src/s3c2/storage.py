@@ -24,24 +24,23 @@ from s3c2.errors import StorageError
 FORMAT = 1
 MODEL_FILE = "model.safetensors"
 _BLANK = "0" * 64
-_DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_DIGEST = re.compile(rb'\\"sha256\\": \\"([0-9a-f]{64})\\"')  # quoted inside a JSON string
 
 
 def write(path: Path, kind: str, content: dict[str, Any], tensors: dict[str, Tensor]) -> None:
     """Write a file of this kind ("model", "checkpoint") in one piece."""
+    # One entry: the order of several would differ from file to file.
+    header = json.dumps({"sha256": _BLANK, "format": FORMAT, "kind": kind, "content": content})
     data = safetensors.torch.save(
-        {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-        {
-            "s3c2_format": str(FORMAT),
-            "kind": kind,
-            "sha256": _BLANK,
-            "content": json.dumps(content),
-        },
+        # Copies, for tensors that share memory (tied weights) could not be written.
+        {name: t.detach().cpu().clone().contiguous() for name, t in tensors.items()},
+        {"s3c2": header},
     )
-    digest = hashlib.sha256(data).hexdigest()
-    blank, filled = (f'"sha256":"{digits}"'.encode() for digits in (_BLANK, digest))
+    place = _place_of_digest(data)
+    assert place is not None
+    data = data[: place[0]] + _digest(data, place) + data[place[1] :]
     make_folder(path.parent)
-    write_atomically(path, data.replace(blank, filled, 1))
+    write_atomically(path, data)
 
 
 def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -50,28 +49,27 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         data = path.read_bytes()
     except OSError as error:
         raise StorageError(f"The {kind} '{path}' cannot be read: {error.strerror}.") from error
-    metadata = _metadata(data)
-    if metadata is None or "s3c2_format" not in metadata:
+    header = _header(data)
+    if header is None:
         raise StorageError(
             f"'{path}' is not a {kind} of s3c2, or it was cut off or altered. "
             "Take the copy that was saved, or save it again."
         )
-    if not metadata["s3c2_format"].isdigit() or int(metadata["s3c2_format"]) > FORMAT:
+    if not isinstance(header.get("format"), int) or header["format"] > FORMAT:
         raise StorageError(
-            f"'{path}' has format {metadata['s3c2_format']}, and this s3c2 reads up to {FORMAT}: "
+            f"'{path}' has format {header.get('format')}, and this s3c2 reads up to {FORMAT}: "
             "it was written by a newer version. Update with: pip install -U s3c2"
         )
-    header = 8 + int.from_bytes(data[:8], "little")
-    found = _DIGEST.search(data, 0, header)
-    if found is None or _digest(data, found.span(1)) != found.group(1):
+    place = _place_of_digest(data)
+    if place is None or _digest(data, place) != data[place[0] : place[1]]:
         raise StorageError(
             f"'{path}' does not match its checksum: it was cut off or altered after it was "
             "written. Take the copy that was saved, or save it again."
         )
-    if metadata.get("kind") != kind:
-        raise StorageError(f"'{path}' is a {metadata.get('kind')} of s3c2, not a {kind}.")
+    if header.get("kind") != kind:
+        raise StorageError(f"'{path}' is a {header.get('kind')} of s3c2, not a {kind}.")
     try:
-        return json.loads(metadata["content"]), safetensors.torch.load(data)
+        return header["content"], safetensors.torch.load(data)
     except (SafetensorError, KeyError, ValueError) as error:
         raise StorageError(f"'{path}' is not a {kind} that can be read: {error}.") from error
 
@@ -106,14 +104,19 @@ def _digest(data: bytes, place: tuple[int, int]) -> bytes:
     return digest.hexdigest().encode()
 
 
-def _metadata(data: bytes) -> dict[str, str] | None:
+def _place_of_digest(data: bytes) -> tuple[int, int] | None:
+    """Where in a file the checksum's digits stand."""
+    found = _DIGEST.search(data, 0, 8 + int.from_bytes(data[:8], "little"))
+    return None if found is None else found.span(1)
+
+
+def _header(data: bytes) -> dict[str, Any] | None:
+    """What this module wrote into the file's header, if it did."""
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8:
         return None
     try:
-        metadata = json.loads(data[8 : 8 + length])["__metadata__"]
+        header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["s3c2"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        return None
-    return metadata
+    return header if isinstance(header, dict) else None

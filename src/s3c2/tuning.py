@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from s3c2.links import Links
+from s3c2.metrics import pair_rates
 
 
 @dataclass(frozen=True)
@@ -79,22 +80,8 @@ def cross_validate_links(
         fitted = clone(model).fit(X, links=train, sample_id=sample_id)
         seconds = time.perf_counter() - began
         # The labels of fit are those of predict; scoring them spares a pass over X.
-        n = len(fitted.labels_)
-        held_out = held_out.resolve(n, sample_id)
-        must, cannot = (
-            fitted.labels_[p[:, 0]] == fitted.labels_[p[:, 1]]
-            for p in (held_out.must, held_out.cannot)
-        )
-        right = np.concatenate([must, ~cannot])
-        weight = np.concatenate([held_out.must_weight, held_out.cannot_weight])
-        rows.append(
-            (
-                np.average(right, weights=weight) if len(right) else np.nan,
-                must.mean() if len(must) else np.nan,
-                (~cannot).mean() if len(cannot) else np.nan,
-                held_out.n_links,
-                seconds,
-            )
-        )
+        held_out = held_out.resolve(len(fitted.labels_), sample_id)
+        rates = pair_rates(fitted.labels_, held_out)
+        rows.append((rates.accuracy, rates.ml_rate, rates.cl_rate, held_out.n_links, seconds))
     accuracy, ml_rate, cl_rate, n_held_out, fit_seconds = map(np.array, zip(*rows))
     return LinkScores(accuracy, ml_rate, cl_rate, n_held_out, fit_seconds)
