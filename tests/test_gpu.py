@@ -73,3 +73,73 @@ def test_resuming_on_a_gpu(blobs, blob_links, small, tmp_path, monkeypatch):
         model.set_params(callbacks=interrupt).fit(blobs[0], links=blob_links)
     model.set_params(callbacks=None).fit(blobs[0], links=blob_links)
     assert (model.labels_ == expected.labels_).all()
+
+
+def test_a_replica_of_a_stack_is_close_to_the_one_alone(blobs):
+    from s3c2 import Links, fit_many
+
+    X, y = blobs
+    grid = [
+        (
+            S3C2(
+                3, layers=(64, 64, 32), labnet_steps=20, clunet_steps=20, random_state=r, verbose=0
+            ),
+            Links.from_labels(y, 20 + 10 * r, random_state=r),
+        )
+        for r in range(5)
+    ]
+    for (model, links), stacked in zip(grid, fit_many(X, grid)):
+        alone = model.fit(X, links=links)
+        for one, two in (
+            (stacked.labnet_.encoder_, alone.labnet_.encoder_),
+            (stacked.clunet_.network_, alone.clunet_.network_),
+        ):
+            for a, b in zip(one.parameters(), two.parameters()):
+                assert float((a - b).norm()) <= 1e-4 * float(b.norm()) + 1e-6
+
+
+def test_captured_steps_are_the_eager_ones(blobs, blob_links, small, monkeypatch):
+    from s3c2 import training
+
+    captured = S3C2(3, **small).fit(blobs[0], links=blob_links)
+    monkeypatch.setattr(training, "WARM_UP", 10**9)
+    eager = S3C2(3, **small).fit(blobs[0], links=blob_links)
+    for stage in ("labnet", "clunet"):
+        one, two = captured.history_[stage]["loss"], eager.history_[stage]["loss"]
+        assert np.allclose(one[:20], two[:20], rtol=1e-3, atol=1e-4)
+    assert (captured.labels_ == eager.labels_).mean() > 0.95
+
+
+def test_replicas_of_different_lengths(many_blobs):
+    from s3c2 import LabNet, Links
+    from s3c2.labnet import LabNetReplica, train_labnets
+    from s3c2.training import Run
+
+    X, y = many_blobs
+    labnet = LabNet(layers=(32, 16), epochs=5, batch_links=16, verbose=0, dropout=0.1)
+    rows = LabNet(layers=(32, 16), verbose=0)._read(X, reset=True)
+    replicas = [LabNetReplica(Links.from_labels(y, n, random_state=n), n) for n in (16, 100, 40)]
+    together = train_labnets(labnet, rows, replicas, Run(labnet))
+    assert [len(one.history["loss"]) for one in together] == [5, 35, 15]
+    for replica, one in zip(replicas, together):
+        (alone,) = train_labnets(labnet, rows, [replica], Run(labnet))
+        for a, b in zip(one.network.parameters(), alone.network.parameters()):
+            assert float((a - b).norm()) <= 1e-3 * float(b.norm()) + 1e-6
+
+
+def test_keyed_dropout_drops_at_its_rate_and_per_replica():
+    from s3c2.keyed_dropout import keyed_dropout
+
+    keys = torch.tensor([11, 2**40 + 7, -5], device="cuda")
+    step = torch.tensor(3, device="cuda")
+    x = torch.ones(3, 500, 256, device="cuda", requires_grad=True)
+    y = keyed_dropout(x, keys, step, 0.1, 1)
+    shares = (y == 0).float().mean((1, 2))
+    assert ((shares - 0.1).abs() < 0.01).all()
+    assert torch.allclose(y.max(), torch.tensor(1 / 0.9, device="cuda"))
+    y.sum().backward()
+    assert torch.equal(x.grad, y.detach())
+    for r in range(3):
+        assert torch.equal(keyed_dropout(x[r], keys[r : r + 1], step, 0.1, 1), y[r])
+    other = keyed_dropout(x, keys, step + 1, 0.1, 1)
+    assert 0.15 < float(((other == 0) != (y == 0)).float().mean()) < 0.21

@@ -45,14 +45,15 @@ def test_masks_are_laid_in_and_removed():
     network = torch.nn.Sequential(Dropout(0.5, (6,)), Dropout(0.0, (6,)), Dropout(0.5, (6,)))
     network.append(torch.nn.Linear(6, 1))
     stack = Stack([network])
-    stack.lay_masks(4, [0], step=0)
+    stack.lay_dropout(4, [0], step=0)
     first, last = stack.dropouts().values()
     assert first.mask.shape == (4, 6)
     assert not torch.equal(first.mask, last.mask)
     assert torch.equal(first(torch.ones(4, 6)), first.mask)
-    assert all(layer.mask.numel() == 0 for layer in stack.network(0)[:3])
-    stack.remove_masks()
-    assert first.mask.numel() == 0
+    stack.clear_dropout()
+    assert first.mask is None
+    stack.lay_dropout(4, [0], step=0)
+    assert all(layer.mask is None for layer in stack.network(0)[:3])
     assert "mask" not in "".join(network.state_dict())
 
 

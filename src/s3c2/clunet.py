@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -35,7 +35,7 @@ from s3c2.progress import Progress
 from s3c2.randomness import Purpose, derived_seed, generator
 from s3c2.rows import Rows
 from s3c2.stack import Stack, Trained, train_stacks
-from s3c2.training import OPTIMIZERS, History, Run, Task, check_converged, converged
+from s3c2.training import OPTIMIZERS, History, Losses, Run, Task, check_converged, converged
 
 CACHE_MEMORY = 2**27
 STAGE = 1  # LabNet's draws are those of stage 0
@@ -51,8 +51,8 @@ class CluNet(ClusterMixin, SiameseEstimator):
     Parameters
     ----------
     n_clusters : int
-    network, encoder, layers, dropout, learning_rate, scale, contradictions, device, random_state,
-    verbose, callbacks, checkpoint
+    network, encoder, layers, dropout, learning_rate, scale, contradictions, device, precision,
+    random_state, verbose, callbacks, checkpoint
         As in LabNet. The last of ``layers``, LabNet's representation, has no place here.
     steps : int, optional
     batch_links, batch_pairs : int, optional
@@ -84,6 +84,7 @@ class CluNet(ClusterMixin, SiameseEstimator):
         scale: str | None = None,
         contradictions: Literal["raise", "drop"] = "raise",
         device: str = "auto",
+        precision: str = "float32",
         random_state: Any = None,
         verbose: int = 1,
         callbacks: Any = None,
@@ -104,6 +105,7 @@ class CluNet(ClusterMixin, SiameseEstimator):
         self.scale = scale
         self.contradictions = contradictions
         self.device = device
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -167,6 +169,7 @@ class CluNet(ClusterMixin, SiameseEstimator):
         check_number(self, "n_clusters", 1, whole=True)
         check_choice(self, "network", ("dense", "convolutional"))
         check_choice(self, "scale", (None, "standard", "unit"))
+        check_choice(self, "precision", ("float32", "bf16"))
         check_choice(self, "contradictions", ("raise", "drop"))
         check_choice(self, "optimizer", (None, *OPTIMIZERS))
         check_module(self, "encoder")
@@ -377,10 +380,11 @@ def train_clunets(
             learning_rate=settings.learning_rate,
             foreign_seed=derived_seed(seeds[0], Purpose.STAGE) if own else None,
             part=part,
+            capturable=rows.settle(settings.precision) and not own,
         )
 
     batch = {"clusters": 2 * (training.links + training.pairs)}
-    return train_stacks(replicas, build, task, batch, rows.device, run)
+    return train_stacks(replicas, build, task, batch, rows.device, run, settings.precision)
 
 
 def pair_loss(network: nn.Module, rows: Rows, replica: CluNetReplica, settings: CluNet) -> float:
@@ -406,16 +410,16 @@ def pair_loss(network: nn.Module, rows: Rows, replica: CluNetReplica, settings: 
 
 def step_losses(
     seeds: Sequence[int], stacks: dict[str, Stack], rows: Rows, given: GivenLinks, pairs: PoolPairs
-) -> Callable[[int], dict[str, Tensor]]:
+) -> Losses:
     """Step → eq. (3) over given links and pairs labelled by LabNet."""
     ones = torch.ones(len(seeds), pairs.pairs.size, device=rows.device)
 
-    def losses_of(step: int) -> dict[str, Tensor]:
+    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
         links = given.draw(step)
         a, b, labelled = pairs.draw(step)
         twins = [links.a, a, links.b, b]
         x = rows.take_replicas(torch.cat(twins, dim=1))
-        stacks["clusters"].lay_masks(x.shape[1], seeds, step)
+        stacks["clusters"].lay_dropout(x.shape[1], seeds, step)
         p_a, p_b = stacks["clusters"](x).chunk(2, dim=1)  # (replicas, links + pairs, K) each
         must = torch.cat([links.must, labelled], dim=1)
         weight = torch.cat([links.weight, ones], dim=1)

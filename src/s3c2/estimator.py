@@ -72,6 +72,8 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         Bytes for LabNet's representation of the rows while CluNet trains.
     device : str, default="auto"
         "auto" takes a GPU if there is one.
+    precision : {"float32", "bf16"}, default="float32"
+        "bf16" trains with matrix products in bfloat16 where there is a GPU.
     random_state : int, numpy generator or None
         The same seed gives the same labels.
     verbose : int, default=1
@@ -135,6 +137,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         contradictions: Literal["raise", "drop"] = "raise",
         cache_memory: int = CACHE_MEMORY,
         device: str = "auto",
+        precision: str = "float32",
         random_state: Any = None,
         verbose: int = 1,
         callbacks: Any = None,
@@ -166,6 +169,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         self.contradictions = contradictions
         self.cache_memory = cache_memory
         self.device = device
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -319,7 +323,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
             name: getattr(self, name)
             for name in (
                 "network", "encoder", "layers", "dropout", "learning_rate", "scale",
-                "contradictions", "device", "verbose",
+                "contradictions", "device", "precision", "verbose",
             )
         }  # fmt: skip
         labnet = LabNet(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -35,7 +35,7 @@ from s3c2.randomness import Purpose, derived_seed
 from s3c2.rows import Rows
 from s3c2.stack import Stack, Trained, train_stacks
 from s3c2.threshold import calibrated_threshold, folds_for_threshold
-from s3c2.training import OPTIMIZERS, History, Run, Task, check_converged, converged
+from s3c2.training import OPTIMIZERS, History, Losses, Run, Task, check_converged, converged
 
 
 class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator):
@@ -76,6 +76,8 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         Scaling learned in ``fit``: columns to mean 0 and deviation 1, or onto [0, 1].
     contradictions : {"raise", "drop"}, default="raise"
     device : str, default="auto"
+    precision : {"float32", "bf16"}, default="float32"
+        "bf16" trains with matrix products in bfloat16 where there is a GPU.
     random_state : int, numpy generator or None
     verbose : int, default=1
         0 switches progress off.
@@ -118,6 +120,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         scale: str | None = None,
         contradictions: Literal["raise", "drop"] = "raise",
         device: str = "auto",
+        precision: str = "float32",
         random_state: Any = None,
         verbose: int = 1,
         callbacks: Any = None,
@@ -142,6 +145,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         self.scale = scale
         self.contradictions = contradictions
         self.device = device
+        self.precision = precision
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
@@ -233,6 +237,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         check_choice(self, "network", ("dense", "convolutional"))
         check_choice(self, "reconstruction", ("sum", "mean"))
         check_choice(self, "scale", (None, "standard", "unit"))
+        check_choice(self, "precision", ("float32", "bf16"))
         check_choice(self, "contradictions", ("raise", "drop"))
         check_choice(self, "optimizer", (None, *OPTIMIZERS))
         check_module(self, "encoder")
@@ -378,11 +383,12 @@ def train_labnets(
             learning_rate=settings.learning_rate,
             foreign_seed=derived_seed(seeds[0], Purpose.STAGE, 0) if own else None,
             part=part,
+            capturable=rows.settle(settings.precision) and not own,
         )
 
     pairs = training.pairs if settings.semi_supervised else 0
     batch = {"encoder": 2 * (training.links + pairs), "decoder": 2 * pairs}
-    return train_stacks(replicas, build, task, batch, rows.device, run)
+    return train_stacks(replicas, build, task, batch, rows.device, run, settings.precision)
 
 
 def step_losses(
@@ -392,7 +398,7 @@ def step_losses(
     rows: Rows,
     given: GivenLinks,
     n_pairs: int,
-) -> Callable[[int], dict[str, Tensor]]:
+) -> Losses:
     """Step → eq. (1), or eq. (2) if there is a decoder."""
     seeds = [replica.seed for replica in replicas]
     decoder_seeds = [derived_seed(seed, Purpose.DROPOUT) for seed in seeds]
@@ -407,20 +413,20 @@ def step_losses(
     )  # fmt: skip
     n = given.batch
 
-    def losses_of(step: int) -> dict[str, Tensor]:
+    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
         links = given.draw(step)
         index = [links.a, links.b]
         if "decoder" in stacks:
             index += pairs.draw(step)
         x = rows.take_replicas(torch.cat(index, dim=1))  # twins of links, then twins of pairs
-        stacks["encoder"].lay_masks(x.shape[1], seeds, step)
+        stacks["encoder"].lay_dropout(x.shape[1], seeds, step)
         h = stacks["encoder"](x)  # (replicas, 2·links + 2·pairs, dimensions)
         contrastive = losses.contrastive(
             losses.squared_distance(h[:, :n], h[:, n : 2 * n]), links.must, links.weight
         )
         if "decoder" not in stacks:
             return {"loss": contrastive}
-        stacks["decoder"].lay_masks(2 * n_pairs, decoder_seeds, step)
+        stacks["decoder"].lay_dropout(2 * n_pairs, decoder_seeds, step)
         errors = losses.reconstruction_error(
             stacks["decoder"](h[:, 2 * n :]).flatten(2), x[:, 2 * n :].flatten(2),
             settings.reconstruction,

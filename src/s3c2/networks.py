@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from s3c2.errors import DataError
+from s3c2.keyed_dropout import keyed_dropout
 
 FILTERS = 32
 KERNELS = (3, 5)
@@ -83,12 +84,12 @@ class Architecture:
 
 
 class Dropout(nn.Module):
-    """Dropout whose mask the training loop lays in before each step.
+    """Dropout whose draws the training loop lays in before each step.
 
-    Drawing masks outside the network keeps the network a pure function of its inputs (replicas
-    can be stacked, a step can be repeated from its number alone) and is several times cheaper
-    than drawing them one float at a time. Used outside the loop, without a mask, it is the
-    ordinary dropout.
+    Drawing outside the network keeps the network a pure function of its inputs: replicas can be
+    stacked, and a step can be repeated from its number alone. On the CPU a mask is laid in, which
+    is several times cheaper than torch's own; on a GPU keys, from which the mask is computed where
+    it is used. Used outside the loop, without either, it is the ordinary dropout.
 
     Parameters
     ----------
@@ -96,20 +97,29 @@ class Dropout(nn.Module):
     size : shape of one row of the layer's input
     """
 
-    mask: Tensor
+    mask: Tensor | None
+    keys: tuple[Tensor, Tensor, int] | None
 
     def __init__(self, rate: float, size: tuple[int, ...]) -> None:
         super().__init__()
         self.rate = rate
         self.size = size
-        self.register_buffer("mask", torch.empty(0), persistent=False)
+        self.mask = None  # (…, *size)
+        self.keys = None  # one of each replica, the step, the number of this layer
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.rate == 0:
             return x
-        if self.mask.numel() == 0:
-            return functional.dropout(x, self.rate)
-        return x * self.mask
+        if self.mask is not None:
+            return x * self.mask
+        if self.keys is not None:
+            keys, step, part = self.keys
+            return keyed_dropout(x, keys, step, self.rate, part)
+        return functional.dropout(x, self.rate)
+
+    def clear(self) -> None:
+        """Forget what was laid in."""
+        self.mask = self.keys = None
 
     def extra_repr(self) -> str:
         return f"rate={self.rate}, size={self.size}"

@@ -81,10 +81,14 @@ class Draws:
 
     def integers(self, step: int | Tensor, size: int, high: int | Tensor) -> Tensor:
         """Integers in [0, high): (replicas, size). ``step`` and ``high`` may be (replicas, 1)."""
-        position = torch.arange(size, device=self.key.device)
-        bits = _mix(self.key + (step * _STEP + position) * _GOLDEN)
-        # The upper half of the bits, scaled: its bias is below high / 2³².
-        return (_shift(bits, 32) * high) >> 32
+        # 32 bits, scaled: the bias is below high / 2³².
+        return (hashed_bits(self.key, step, size) * high) >> 32
+
+
+def hashed_bits(key: Tensor, step: int | Tensor, size: int) -> Tensor:
+    """32 random bits for each replica's key, (replicas, 1), and position: (replicas, size)."""
+    position = torch.arange(size, device=key.device)
+    return _shift(_mix(key + (step * _STEP + position) * _GOLDEN), 32)
 
 
 def seed_torch(seed: int, device: torch.device) -> None:

@@ -19,6 +19,7 @@ from torch import Tensor
 from s3c2.errors import DataError
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+RESIDENT_SHARE = 0.4  # of a GPU's free memory, for X
 CHUNK_BYTES = 2**24  # a pass over X holds this much of it at a time
 
 
@@ -78,6 +79,8 @@ class Rows:
         self.device = torch.device(device)
         self.numbers = numbers
         self.n = int(X.shape[0]) if numbers is None else len(numbers)
+        self.resident: Tensor | None = None  # all rows on a GPU
+        self.half: Tensor | None = None  # and for products in bfloat16
 
     def take(self, index: NDArray[np.int64]) -> Tensor:
         """Rows by number, any order, repeats allowed: (len(index), *shape), float32."""
@@ -85,10 +88,32 @@ class Rows:
 
     def take_replicas(self, index: Tensor) -> Tensor:
         """Rows by number for each replica: (replicas, rows) → (replicas, rows, *shape)."""
+        if self.resident is not None:
+            return (self.resident if self.half is None else self.half)[index]
         return self.take(index.flatten().cpu().numpy()).view(*index.shape, *self.shape)
+
+    def settle(self, precision: str = "float32") -> bool:
+        """Lay all rows onto a GPU if they fit beside the work there; whether they lie there."""
+        if self.device.type != "cuda":
+            return False
+        if self.resident is not None:
+            return True
+        size = 6 * self.n * int(np.prod(self.shape))
+        if size > RESIDENT_SHARE * torch.cuda.mem_get_info(self.device)[0]:
+            return False
+        resident = torch.empty(self.n, *self.shape, device=self.device)
+        step = max(1, CHUNK_BYTES // (4 * int(np.prod(self.shape))))
+        for start in range(0, self.n, step):
+            stop = min(start + step, self.n)
+            resident[start:stop] = self.block(start, stop)
+        self.resident = resident
+        self.half = resident.bfloat16() if precision == "bf16" else None
+        return True
 
     def block(self, start: int, stop: int) -> Tensor:
         """Rows start … stop − 1."""
+        if self.resident is not None:
+            return self.resident[start:stop]
         if self.numbers is None:
             return self._tensor(self.X[start:stop])
         return self._tensor(self.X[self.numbers[start:stop]])

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from s3c2.networks import Dropout
-from s3c2.randomness import dropout_mask
+from s3c2.randomness import Purpose, derived_seed, dropout_mask
 from s3c2.training import History, Run, Task, train
 
 R = TypeVar("R")
@@ -32,10 +32,12 @@ class Stack(nn.Module):
     Parameters
     ----------
     networks : modules of the same architecture, one for each replica; their weights are copied
+    precision : "float32", or "bf16" for matrix products in bfloat16 on a GPU
     """
 
-    def __init__(self, networks: Sequence[nn.Module]) -> None:
+    def __init__(self, networks: Sequence[nn.Module], precision: str = "float32") -> None:
         super().__init__()
+        self.precision = precision
         shapes = [{k: v.shape for k, v in n.state_dict().items()} for n in networks]
         for number, other in enumerate(shapes):
             if other != shapes[0]:
@@ -63,14 +65,17 @@ class Stack(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """(replicas, rows, …) → (replicas, rows, …)."""
-        if self.n == 1:
-            out: Tensor = self._template[0](x[0])
-            return out.unsqueeze(0)
-        weights = dict(zip(self._names, self.stacked))
-        for name, layer in self._template[0].named_children():
-            x = _apply_dense(name, layer, weights, x)
-        return x
+        """(replicas, rows, …) → (replicas, rows, …), float32."""
+        half = self.precision == "bf16" and x.device.type == "cuda"
+        # Without its cache: a captured step must cast the weights of the moment.
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=half, cache_enabled=False):
+            if self.n == 1:
+                out: Tensor = self._template[0](x[0])
+                return out.unsqueeze(0).float()
+            weights = dict(zip(self._names, self.stacked))
+            for name, layer in self._template[0].named_children():
+                x = _apply_dense(name, layer, weights, x)
+            return x.float()
 
     def dropouts(self) -> dict[str, Dropout]:
         """The Dropout layers, by name."""
@@ -80,19 +85,23 @@ class Stack(nn.Module):
             if isinstance(layer, Dropout) and layer.rate > 0
         }
 
-    def lay_masks(self, rows: int, seeds: Sequence[int], step: int) -> None:
-        """Draw the dropout masks of one step, each replica's from its own seed."""
+    def lay_dropout(self, rows: int, seeds: Sequence[int], step: int | Tensor) -> None:
+        """Lay in the dropout of one step, each replica's from its own seed."""
         for part, layer in enumerate(self.dropouts().values()):
+            if isinstance(step, Tensor):
+                if layer.keys is None:
+                    keys = torch.tensor([derived_seed(s, Purpose.DROPOUT) for s in seeds])
+                    layer.keys = (keys.to(step.device), step, part)
+                continue
             masks = [
                 dropout_mask((rows, *layer.size), layer.rate, seed, step, part) for seed in seeds
             ]
-            mask = masks[0] if self.n == 1 else torch.stack(masks)
-            layer.mask = mask.to(next(self.parameters()).device)
+            layer.mask = masks[0] if self.n == 1 else torch.stack(masks)
 
-    def remove_masks(self) -> None:
+    def clear_dropout(self) -> None:
         """Give the Dropout layers back their ordinary behaviour."""
         for layer in self.dropouts().values():
-            layer.mask = torch.empty(0)
+            layer.clear()
 
     def train(self, mode: bool = True) -> Stack:
         super().train(mode)
@@ -101,12 +110,10 @@ class Stack(nn.Module):
 
     def network(self, r: int) -> nn.Module:
         """Replica r as an ordinary module, in evaluation mode."""
+        self.clear_dropout()
         network = copy.deepcopy(self._template[0])
         if self.n > 1:
             network.load_state_dict({name: p[r] for name, p in zip(self._names, self.stacked)})
-        for layer in network.modules():
-            if isinstance(layer, Dropout):
-                layer.mask = torch.empty(0)
         return network.eval()
 
 
@@ -194,6 +201,7 @@ def train_stacks(
     batch: dict[str, int],
     device: torch.device,
     run: Run,
+    precision: str = "float32",
 ) -> list[Trained]:
     """Train all replicas, as many at a time as are good for the network and the device.
 
@@ -211,7 +219,7 @@ def train_stacks(
         some = replicas[start : start + size]
         part = "" if len(replicas) <= size else f" {start + 1}–{start + len(some)}"
         built = [build(replica) for replica in some]
-        stacks = {name: Stack([b[name] for b in built]).to(device) for name in built[0]}
+        stacks = {name: Stack([b[name] for b in built], precision).to(device) for name in built[0]}
         histories = train(task(some, stacks, part), run)
         first = next(iter(stacks.values()))
         trained += [Trained(first.network(r), history) for r, history in enumerate(histories)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property, partial
 from types import TracebackType
 from typing import Any
 
@@ -26,12 +27,14 @@ from s3c2.progress import Progress
 from s3c2.randomness import seed_torch
 
 History = dict[str, NDArray[np.float32]]
+Losses = Callable[[int | Tensor], dict[str, Tensor]]
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     # The script's library decays by 0.9 and adds 1e-7, where torch would take 0.99 and 1e-8.
-    "rmsprop": lambda p, lr: torch.optim.RMSprop(p, lr=lr, alpha=0.9, eps=1e-7),
+    "rmsprop": partial(torch.optim.RMSprop, alpha=0.9, eps=1e-7),
 }
+WARM_UP = 3  # eager steps before a step is captured on a GPU
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class Task:
     ----------
     stage : "labnet" or "clunet"
     stacks : everything that is trained
-    losses : step number → loss terms, (replicas,) each; "loss" is the one that is minimised
+    losses : step number → loss terms, (replicas,) each; "loss" is the one that is minimised. On a
+        GPU the step is a tensor there, so that the whole step can be captured and replayed
     steps : number of steps of each replica; one that is done is frozen while others go on
     optimizer, learning_rate
     part : which part of the stage this is, if its replicas do not fit into one stack
@@ -52,12 +56,22 @@ class Task:
 
     stage: str
     stacks: nn.ModuleDict
-    losses: Callable[[int], dict[str, Tensor]]
+    losses: Losses
     steps: Sequence[int]
     optimizer: str
     learning_rate: float
     foreign_seed: int | None = None
     part: str = ""
+    capturable: bool = True
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.stacks.parameters()).device
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """``steps`` on the device."""
+        return torch.tensor(list(self.steps), device=self.device)
 
 
 class Run:
@@ -103,7 +117,10 @@ class Run:
 
 def train(task: Task, run: Run) -> list[History]:
     """Train the stacks in place and return each replica's loss terms at every step of its own."""
-    optimizer = OPTIMIZERS[task.optimizer](task.stacks.parameters(), lr=task.learning_rate)
+    on_gpu = task.device.type == "cuda"
+    optimizer = OPTIMIZERS[task.optimizer](
+        task.stacks.parameters(), lr=task.learning_rate, capturable=on_gpu
+    )
     history: dict[str, Tensor] = {}
     key = task.stage + task.part
     done, last = 0, max(task.steps)
@@ -111,6 +128,8 @@ def train(task: Task, run: Run) -> list[History]:
         done, complete, history = run.checkpoint.restore(key, task.stacks, optimizer)
         last = done if complete else last
     task.stacks.train()
+    _ = task.lengths  # made now: nothing may come from the host inside a captured step
+    take_step = GpuSteps(task, optimizer, done) if on_gpu else partial(train_step, task, optimizer)
     with (
         torch.random.fork_rng(_cuda_devices(task.stacks)),
         Progress(f"{task.stage} {task.part}".strip(), last, run.verbose) as progress,
@@ -118,7 +137,7 @@ def train(task: Task, run: Run) -> list[History]:
         for step in range(done, last):
             now = Step(task.stage, step, last, {})
             run.before(now)
-            now.terms = train_step(task, optimizer, step)
+            now.terms = take_step(step)
             record(history, now.terms, step, last)
             done = step + 1
             stop = run.after(now)
@@ -137,29 +156,76 @@ def train(task: Task, run: Run) -> list[History]:
     ]
 
 
-def train_step(task: Task, optimizer: torch.optim.Optimizer, step: int) -> dict[str, Tensor]:
-    """One step: losses, gradients, optimiser."""
+def train_step(
+    task: Task, optimizer: torch.optim.Optimizer, step: int, counter: Tensor | None = None
+) -> dict[str, Tensor]:
+    """One step: losses, gradients, optimiser. ``counter`` is the step's number on the GPU."""
     if task.foreign_seed is not None:
-        seed_torch(task.foreign_seed + step, next(task.stacks.parameters()).device)
-    terms = task.losses(step)
+        seed_torch(task.foreign_seed + step, task.device)
+    now = step if counter is None else counter
+    terms = task.losses(now)
     optimizer.zero_grad(set_to_none=True)
     # Replicas share nothing, so the gradient of the sum is each one's own gradient.
     torch.autograd.backward(terms["loss"].sum())
-    with frozen(task, step):
+    with frozen(task, now):
         optimizer.step()
     return {name: term.detach() for name, term in terms.items()}
 
 
+class GpuSteps:
+    """Steps on a GPU: a few eager ones, then one captured as a CUDA graph and replayed.
+
+    A step of small networks launches a hundred kernels of a few microseconds; replayed as a graph
+    they cost no time of the host. The number of the step is a tensor that the graph counts up.
+    """
+
+    def __init__(self, task: Task, optimizer: torch.optim.Optimizer, first: int) -> None:
+        self.task = task
+        self.optimizer = optimizer
+        self.counter = torch.tensor(first, device=task.device)
+        self.warm = 0
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.terms: dict[str, Tensor] = {}
+
+    def __call__(self, step: int) -> dict[str, Tensor]:
+        if self.graph is not None:
+            self.graph.replay()
+        elif self.warm < WARM_UP or not self.task.capturable:
+            self._eager(step)
+        else:
+            self._capture(step)
+            self.__call__(step)
+        return self.terms
+
+    def _eager(self, step: int) -> None:
+        # Off the default stream, as the capture will be: memory is then set up where it is used.
+        side: Any = torch.cuda.Stream(self.task.device)  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            self.terms = train_step(self.task, self.optimizer, step, self.counter)
+            self.counter += 1
+        torch.cuda.current_stream().wait_stream(side)
+        self.warm += 1
+
+    def _capture(self, step: int) -> None:
+        graph = torch.cuda.CUDAGraph()
+        self.optimizer.zero_grad(set_to_none=True)
+        with torch.cuda.graph(graph):
+            self.terms = train_step(self.task, self.optimizer, step, self.counter)
+            self.counter += 1
+        self.graph = graph
+
+
 @contextmanager
-def frozen(task: Task, step: int) -> Iterator[None]:
+def frozen(task: Task, step: int | Tensor) -> Iterator[None]:
     """Let a step of the optimiser leave alone the replicas that are done."""
-    if step < min(task.steps):
+    if len(set(task.steps)) == 1 or (isinstance(step, int) and step < min(task.steps)):
         yield
         return
     parameters = list(task.stacks.parameters())
     before = [p.detach().clone() for p in parameters]
     yield
-    going_on = torch.tensor([step < steps for steps in task.steps], device=parameters[0].device)
+    going_on = torch.as_tensor(step) < task.lengths
     with torch.no_grad():
         for p, old in zip(parameters, before):
             p.copy_(torch.where(going_on.view(-1, *[1] * (p.ndim - 1)), p, old))
