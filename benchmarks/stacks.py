@@ -2,8 +2,8 @@
 
     python benchmarks/stacks.py               # on what there is: a GPU if torch sees one
 
-Writes benchmarks/results/stacks-cpu.csv or stacks-gpu.csv, and the same as JSON. The reference is the
-plain eager float32 loop with LabNet's representation cached, torch's own dropout and default
+Writes benchmarks/results/stacks-cpu.csv or stacks-gpu.csv, and the same as JSON. The reference is
+the plain eager float32 loop with LabNet's representation cached, torch's own dropout and default
 precision. NMI needs MNIST in S3C2_DATA on a GPU, and takes scikit-learn's digits on a CPU.
 """
 

@@ -133,13 +133,13 @@ def test_keyed_dropout_drops_at_its_rate_and_per_replica():
     keys = torch.tensor([11, 2**40 + 7, -5], device="cuda")
     step = torch.tensor(3, device="cuda")
     x = torch.ones(3, 500, 256, device="cuda", requires_grad=True)
-    y = keyed_dropout(x, keys, step, 0.1, 1)
+    y = keyed_dropout(x, keys, step, 0.1)
     shares = (y == 0).float().mean((1, 2))
     assert ((shares - 0.1).abs() < 0.01).all()
     assert torch.allclose(y.max(), torch.tensor(1 / 0.9, device="cuda"))
     y.sum().backward()
     assert torch.equal(x.grad, y.detach())
     for r in range(3):
-        assert torch.equal(keyed_dropout(x[r], keys[r : r + 1], step, 0.1, 1), y[r])
-    other = keyed_dropout(x, keys, step + 1, 0.1, 1)
+        assert torch.equal(keyed_dropout(x[r], keys[r : r + 1], step, 0.1), y[r])
+    other = keyed_dropout(x, keys, step + 1, 0.1)
     assert 0.15 < float(((other == 0) != (y == 0)).float().mean()) < 0.21

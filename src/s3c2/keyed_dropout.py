@@ -25,7 +25,7 @@ BLOCK = 1024
 if triton is not None:
 
     @triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-    def _drop(x, y, keys, step, per_replica, total, part, dropped, scale, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def, unused-ignore]
+    def _drop(x, y, keys, step, per_replica, total, dropped, scale, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def, unused-ignore]
         at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
         inside = at < total
         key = tl.load(keys + at // per_replica, mask=inside, other=0)
@@ -33,7 +33,7 @@ if triton is not None:
         now = tl.load(step).to(tl.uint32)
         h = place * 0x9E3779B1 + key.to(tl.uint32)
         h = (h ^ (h >> 16)) * 0x85EBCA6B
-        h = h ^ (now * 0x27D4EB2F + (key >> 32).to(tl.uint32) + part.to(tl.uint32) * 0x165667B1)
+        h = h ^ (now * 0x27D4EB2F + (key >> 32).to(tl.uint32))
         h = (h ^ (h >> 13)) * 0xC2B2AE35
         h = (h ^ (h >> 16)) * 0x9E3779B1
         h = h ^ (h >> 15)
@@ -44,18 +44,18 @@ if triton is not None:
 
 class _KeyedDropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, keys: Tensor, step: Tensor, rate: float, part: int) -> Tensor:
+    def forward(ctx: Any, x: Tensor, keys: Tensor, step: Tensor, rate: float) -> Tensor:
         ctx.save_for_backward(keys, step)
-        ctx.rate, ctx.part = rate, part
-        return _dropped(x, keys, step, rate, part)
+        ctx.rate = rate
+        return _dropped(x, keys, step, rate)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         keys, step = ctx.saved_tensors
-        return _dropped(grad.contiguous(), keys, step, ctx.rate, ctx.part), None, None, None, None
+        return _dropped(grad.contiguous(), keys, step, ctx.rate), None, None, None
 
 
-def keyed_dropout(x: Tensor, keys: Tensor, step: Tensor, rate: float, part: int) -> Tensor:
+def keyed_dropout(x: Tensor, keys: Tensor, step: Tensor, rate: float) -> Tensor:
     """Dropout of x, (replicas · rows · …), with a key for each replica.
 
     Parameters
@@ -64,21 +64,18 @@ def keyed_dropout(x: Tensor, keys: Tensor, step: Tensor, rate: float, part: int)
     keys : (replicas,), int64
     step : (), int64, on the device
     rate : float
-    part : number of the layer
     """
     apply: Any = _KeyedDropout.apply
-    out: Tensor = apply(x.contiguous(), keys, step, rate, part)
+    out: Tensor = apply(x.contiguous(), keys, step, rate)
     return out
 
 
-def _dropped(x: Tensor, keys: Tensor, step: Tensor, rate: float, part: int) -> Tensor:
+def _dropped(x: Tensor, keys: Tensor, step: Tensor, rate: float) -> Tensor:
     per_replica = x.numel() // len(keys)
     if triton is None:
-        bits = hashed_bits(keys[:, None] + part * 2**40, step, per_replica)
+        bits = hashed_bits(keys[:, None], step, per_replica)
         return x * (bits >= int(rate * 2**32)).view(x.shape) / (1 - rate)
     y = torch.empty_like(x)
     grid = (triton.cdiv(x.numel(), BLOCK),)
-    _drop[grid](
-        x, y, keys, step, per_replica, x.numel(), part, int(rate * 2**32), 1 / (1 - rate), BLOCK
-    )
+    _drop[grid](x, y, keys, step, per_replica, x.numel(), int(rate * 2**32), 1 / (1 - rate), BLOCK)
     return y

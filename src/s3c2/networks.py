@@ -98,14 +98,14 @@ class Dropout(nn.Module):
     """
 
     mask: Tensor | None
-    keys: tuple[Tensor, Tensor, int] | None
+    keys: tuple[Tensor, Tensor] | None
 
     def __init__(self, rate: float, size: tuple[int, ...]) -> None:
         super().__init__()
         self.rate = rate
         self.size = size
         self.mask = None  # (…, *size)
-        self.keys = None  # one of each replica, the step, the number of this layer
+        self.keys = None  # one of each replica, and the step
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.rate == 0:
@@ -113,8 +113,7 @@ class Dropout(nn.Module):
         if self.mask is not None:
             return x * self.mask
         if self.keys is not None:
-            keys, step, part = self.keys
-            return keyed_dropout(x, keys, step, self.rate, part)
+            return keyed_dropout(x, *self.keys, self.rate)
         return functional.dropout(x, self.rate)
 
     def clear(self) -> None:

@@ -90,8 +90,8 @@ class Stack(nn.Module):
         for part, layer in enumerate(self.dropouts().values()):
             if isinstance(step, Tensor):
                 if layer.keys is None:
-                    keys = torch.tensor([derived_seed(s, Purpose.DROPOUT) for s in seeds])
-                    layer.keys = (keys.to(step.device), step, part)
+                    keys = torch.tensor([derived_seed(s, Purpose.DROPOUT, part) for s in seeds])
+                    layer.keys = (keys.to(step.device), step)
                 continue
             masks = [
                 dropout_mask((rows, *layer.size), layer.rate, seed, step, part) for seed in seeds
