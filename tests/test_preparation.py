@@ -93,6 +93,7 @@ def test_csv_whose_whole_numbers_turn_into_fractions_after_a_megabyte(tmp_path):
         ("a,b\n1,2\n3,\n", ["row 1", "NaN", "'b'"]),
         ("a,b\n1,2\nnan,3\n", ["row 1", "NaN", "'a'"]),
         ("a,b\n1,2\n3,inf\n", ["row 1", "inf", "'b'"]),
+        ("a,b\n1,2\n-3.41e38,2\n", ["row 1", "-3.41e+38", "'a'", "rescale"]),
         ("a,b\n1,2\n3\n", ["cannot be read as CSV", "2 columns"]),
         ("a,b\n", ["no rows"]),
         ("a,a\n1,2\n", ["two columns are named 'a'"]),
@@ -115,6 +116,24 @@ def test_bad_tables_with_ids(tmp_path):
         prepare(path, drop=["z"])
     with pytest.raises(DataError, match=r"row 1 .* has no id"):
         prepare(table(tmp_path / "u.csv", "id,a\nx,1\n,2\n"), id_column="id")
+
+
+def test_largest_values_that_float32_holds_are_taken(tmp_path):
+    data, _ = prepare(table(tmp_path / "t.csv", "a\n-3.4028234e38\n3.4028234e38\n"))
+    np.testing.assert_allclose(data.X.ravel(), [-1, 1])
+
+
+def test_new_values_far_beyond_those_of_fit_are_refused(tmp_path):
+    _, preparation = prepare(table(tmp_path / "t.csv", "a,b\n1,0\n1,0.001\n"))
+    with pytest.raises(DataError, match=r"new\.csv .* row 1, column 'b'"):
+        preparation.apply(table(tmp_path / "new.csv", "a,b\n1,0\n1,3e38\n"))
+
+
+@pytest.mark.parametrize("options", [{}, {"text_column": "a"}, {"id_column": "b"}])
+def test_new_table_without_rows(tmp_path, options):
+    _, preparation = prepare(table(tmp_path / "t.csv", "a,b\n12,0\n34,1\n"), **options)
+    with pytest.raises(DataError, match=r"new\.csv: the table has a header and no rows"):
+        preparation.apply(table(tmp_path / "new.csv", "a,b\n"))
 
 
 def test_new_table_with_missing_columns_names_them(plants, tmp_path):
@@ -152,21 +171,34 @@ def test_array_of_numbers_is_standardised(tmp_path):
     )
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float16, np.float32, bool])
+def test_tables_in_arrays_are_standardised_whatever_their_type(tmp_path, dtype):
+    X = np.array([[1, 0, 7], [0, 200, 7], [0, 9, 7]]).astype(dtype)
+    np.save(tmp_path / "X.npy", X)
+    data, preparation = prepare(tmp_path / "X.npy")
+    np.testing.assert_allclose(data.X.mean(axis=0), 0, atol=1e-6)
+    np.testing.assert_allclose(data.X.std(axis=0), [1, 1, 0], rtol=1e-5)
+    again = through_json(preparation).apply(tmp_path / "X.npy")
+    np.testing.assert_array_equal(again.X, data.X)
+
+
 @pytest.mark.parametrize(
-    ("X", "shape", "largest"),
+    ("X", "shape", "smallest", "largest"),
     [
-        (np.full((3, 4), 51, np.uint8), (3, 4), 0.2),
-        (np.full((3, 6, 5), 51, np.uint8), (3, 6, 5), 0.2),
-        (np.linspace(0, 16, 90).reshape(3, 6, 5), (3, 6, 5), 1.0),
-        (np.linspace(0, 16, 270).reshape(3, 3, 6, 5), (3, 3, 6, 5), 1.0),
-        (np.linspace(0, 16, 270).reshape(3, 6, 5, 3), (3, 3, 6, 5), 1.0),
-        (np.zeros((3, 6, 5)), (3, 6, 5), 0.0),
+        (np.full((3, 6, 5), 51, np.uint8), (3, 6, 5), 0.2, 0.2),
+        (np.linspace(0, 16, 90).reshape(3, 6, 5), (3, 6, 5), 0.0, 1.0),
+        (np.linspace(-1, 1, 90).reshape(3, 6, 5), (3, 6, 5), 0.0, 1.0),
+        (np.linspace(100, 200, 90).astype(int).reshape(3, 6, 5), (3, 6, 5), 0.0, 1.0),
+        (np.linspace(0, 16, 270).reshape(3, 3, 6, 5), (3, 3, 6, 5), 0.0, 1.0),
+        (np.linspace(0, 16, 270).reshape(3, 6, 5, 3), (3, 3, 6, 5), 0.0, 1.0),
+        (np.zeros((3, 6, 5)), (3, 6, 5), 0.0, 0.0),
     ],
 )
-def test_images_in_arrays_are_mapped_to_zero_one(tmp_path, X, shape, largest):
+def test_images_in_arrays_are_mapped_to_zero_one(tmp_path, X, shape, smallest, largest):
     np.savez(tmp_path / "X.npz", y=[1, 2, 3], X=X)
     data, preparation = prepare(tmp_path / "X.npz")
     assert data.X.shape == shape
+    assert data.X.min() == pytest.approx(smallest)
     assert data.X.max() == pytest.approx(largest)
     again = through_json(preparation).apply(tmp_path / "X.npz")
     np.testing.assert_array_equal(again.X, data.X)
@@ -177,7 +209,12 @@ def test_bad_arrays(tmp_path):
         np.save(tmp_path / "X.npy", X)
         return tmp_path / "X.npy"
 
-    with pytest.raises(DataError, match=r"row 1 .*\(NaN\) in column 0"):
+    for bad, said in ((np.nan, "NaN"), (-np.inf, "infinity"), (1e39, r"1e\+39")):
+        with pytest.raises(DataError, match=rf"X\.npy holds {said} at row 1, column 0"):
+            prepare(saved(np.array([[1.0, 2], [bad, 3]])))
+    with pytest.raises(DataError, match=r"holds infinity at row 1, pixel \(0, 1\)"):
+        prepare(saved(np.array([[[0, 0]], [[0, np.inf]]], dtype=np.float16)))
+    with pytest.raises(DataError, match=r"NaN at row 1, column 0.* The first row is row 0"):
         prepare(saved(np.array([[1.0, 2], [np.nan, 3]])))
     with pytest.raises(DataError, match="Python objects"):
         prepare(saved(np.array([[1, "a"]], dtype=object)))
@@ -194,6 +231,8 @@ def test_bad_arrays(tmp_path):
     with pytest.raises(DataError, match=r"2 arrays \(a, b\)"):
         prepare(tmp_path / "two.npz")
     _, preparation = prepare(saved(np.eye(3)))
+    with pytest.raises(DataError, match=r"X\.npy: the array of shape \(0, 3\) is empty"):
+        preparation.apply(saved(np.zeros((0, 3))))
     with pytest.raises(DataError, match=r"shape \(4,\).*shape \(3,\)"):
         preparation.apply(saved(np.eye(4)))
 
@@ -273,6 +312,8 @@ def test_texts_keep_the_words_that_most_texts_hold(stories, monkeypatch):
 def test_bad_texts(stories, tmp_path):
     with pytest.raises(DataError, match="--text-column 'text' not found"):
         prepare(stories, text_column="text")
+    with pytest.raises(DataError, match="to --drop 'z' not found"):
+        prepare(stories, text_column="story", drop=["key", "z"])
     with pytest.raises(DataError, match="no word"):
         prepare(table(tmp_path / "t.csv", "text\n!\n?\n"), text_column="text")
 

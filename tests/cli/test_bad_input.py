@@ -24,7 +24,8 @@ def refused(result, *words):
     ("text", "words"),
     [
         ("name,a\nx,1\ny,nan\n", ["data.csv", "row 1", "NaN", "'a'"]),
-        ("name,a\nx,1\ny,-inf\n", ["data.csv", "row 1", "-inf", "'a'"]),
+        ("name,a\nx,1\ny,-inf\n", ["data.csv", "row 1", "infinity", "'a'"]),
+        ("name,a\nx,1\ny,1e39\n", ["data.csv", "row 1", "1e+39", "'a'", "rescale"]),
         ("name,a\nx,1\ny,red\n", ["data.csv", "'a' is not numeric", "row 1", "'red'", "--drop a"]),
         ("name,a\nx,1\nx,2\n", ["data.csv", "id 'x'", "rows 0 and 1", "unique"]),
         ("name,a\n", ["data.csv", "no rows"]),
@@ -43,7 +44,10 @@ def test_data(folder, text, words):
     [
         ("a,b,link\nrow-1,row-2,must\nrow-1,row-99,cannot\n", ["l.csv", "line 3", "'row-99'"]),
         ("a,b,link\nrow-1,row-2,must\nrow-1,row-3,maybe\n", ["l.csv", "line 3", "'maybe'"]),
-        ("a,b,link\nrow-1,row-2,must\nrow-1,row-1,cannot\n", ["l.csv", "line 3"]),
+        (
+            "a,b,link\nrow-1,row-2,must\nrow-1,row-1,cannot\n",
+            ["l.csv", "line 3", "a cannot-link of id 'row-1' to itself"],
+        ),
         ("a,b,link\nrow-1,row-2,must\n", ["no cannot-link"]),
         ("a,b,link\nrow-1,row-2,cannot\n", ["no must-link"]),
         ("a,c,link\nrow-1,row-2,must\n", ["l.csv", "no column b"]),
@@ -84,6 +88,7 @@ def test_number_of_clusters(folder, k, words):
         (["--network", "convolutional"], ["images"]),
         (["--drop", "z"], ["'z' not found"]),
         (["--text-column", "z"], ["'z' not found"]),
+        (["--text-column", "a", "--drop", "z"], ["--drop 'z' not found"]),
     ],
 )
 def test_options(folder, option, words):
@@ -95,6 +100,29 @@ def test_options(folder, option, words):
 def test_unwritable_output_is_found_before_training(folder, out, monkeypatch):
     monkeypatch.setattr("s3c2.cli.fit._train", lambda *_: pytest.fail("trained"))
     refused(folder.run(*fit_command(out=out)), out, "cannot be written")
+
+
+@pytest.mark.parametrize(
+    "place", ["report.html", "labels.csv", "checkpoint.safetensors", "model/model.safetensors"]
+)
+def test_folder_in_the_place_of_an_output(folder, place, monkeypatch):
+    monkeypatch.setattr("s3c2.cli.fit._train", lambda *_: pytest.fail("trained"))
+    (folder / "out" / place).mkdir(parents=True)
+    refused(folder.run(*fit_command()), f"out/{place}: cannot be written: it is a folder")
+
+
+def test_file_in_the_place_of_the_model(folder, monkeypatch):
+    monkeypatch.setattr("s3c2.cli.fit._train", lambda *_: pytest.fail("trained"))
+    (folder / "out").mkdir()
+    folder.write("out/model", "")
+    refused(folder.run(*fit_command()), "out/model: cannot be written: it is a file")
+
+
+@pytest.mark.parametrize("option", [["--threshold", "high"], ["--restarts", 0], ["--committee", 0]])
+def test_options_refused_with_the_usage(folder, option):
+    result = folder.run(*fit_command(), *option)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option[0]}'" in result.stderr
 
 
 @pytest.mark.parametrize("missing", ["data.csv", "links.csv"])
@@ -114,7 +142,9 @@ def test_model_that_is_none(folder, model):
     [
         ("name,a,c\nx,1,2\n", ["'b', 'd' not found", "'name', 'a', 'c'"]),
         ("name,a,b,c,d\nx,1,2,3,blue\n", ["'d' is not numeric", "'blue'"]),
-        ("name,a,b,c,d\nx,1,2,3,\n", ["row 0", "'d'"]),
+        ("name,a,b,c,d\nx,1,2,3,\n", ["new.csv", "row 0", "'d'"]),
+        ("name,a,b,c,d\nx,1,2,3,-1e39\n", ["new.csv", "row 0", "-1e+39", "'d'"]),
+        ("name,a,b,c,d\n", ["new.csv", "no rows"]),
     ],
 )
 def test_new_data(fitted, tmp_path, text, words):

@@ -1,6 +1,7 @@
 """The demo's way with a model of few steps: what it prints and writes."""
 
 import json
+import sys
 
 import pytest
 
@@ -35,6 +36,17 @@ def test_demo_prints_a_table_and_writes_its_files(folder, quick):
     assert 'alt="The most typical rows of cluster' in (folder / "demo/report.html").read_text(
         encoding="utf-8"
     )
+
+
+def test_without_matplotlib_it_is_refused_before_training(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("s3c2.cli.digits.cluster_digits", lambda *_, **__: pytest.fail("trained"))
+    result = folder.run("demo")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: The report needs the package 'matplotlib'")
+    assert "s3c2[app]" in result.stderr
+    assert "--no-report" not in result.stderr
+    assert "demo" not in folder.names()
 
 
 def test_its_files_serve_the_other_commands(folder, quick):

@@ -84,6 +84,14 @@ def test_texts(folder):
     assert folder.run("predict", "out", "t.csv").stdout == (folder / "out/labels.csv").read_text()
 
 
+def test_texts_beside_dropped_columns(folder):
+    folder.write("t.csv", "text,n\nred apple,1\ngreen apple,2\nfast car,3\nslow car,4\n")
+    folder.write("l.csv", "a,b,link\n0,1,must\n0,2,cannot\n")
+    command = fit_command("t.csv", "l.csv", k=2, id_column=None)
+    result = folder.run(*command, "--text-column", "text", "--drop", "n", "--no-report")
+    assert result.exit_code == 0, result.output
+
+
 def test_dropped_columns_are_not_asked_for_in_new_data(folder):
     command = [*fit_command(), "--drop", "a", "--drop", "b", "--no-report"]
     assert folder.run(*command).exit_code == 0
@@ -93,9 +101,35 @@ def test_dropped_columns_are_not_asked_for_in_new_data(folder):
 
 def test_contradictions_are_left_out_when_asked(folder):
     folder.write("l.csv", links_text() + "row-1,row-3,cannot\nrow-4,row-5,cannot\n")
-    result = folder.run(*fit_command(links="l.csv"), "--contradictions", "drop", "--no-report")
+    command = [*fit_command(links="l.csv"), "--contradictions", "drop"]
+    result = folder.run(*command, "--json")
     assert result.exit_code == 0, result.output
-    assert "Warning: 1 of 4 links were left out" in result.stderr
+    assert result.stderr.count("left out") == 1
+    assert "1 of 4 links were left out" in result.stderr
+    assert "'s3c2 links check l.csv' shows which" in result.stderr
+    assert "60 rows from 3 links" in result.stderr
+    summary = json.loads(result.stdout)
+    counts = [summary[n] for n in ("must_links", "cannot_links", "links_left_out")]
+    assert counts == [2, 1, 1]
+    report = (folder / "out/report.html").read_text(encoding="utf-8")
+    assert "learned from 3 pairs" in report
+    assert folder.run(*command, "--quiet").output == ""
+
+
+@pytest.mark.parametrize("ids", ["row-{}", "{}", "0{}"])
+def test_too_many_groups_are_named_by_id(folder, ids):
+    """A warning on stderr speaks of the user's ids, also where all of them are integers."""
+    for name in ("data.csv", "links.csv"):
+        folder.write(name, (folder / name).read_text().replace("row-", ids.format("")))
+    a, b, c, d, e = (ids.format(n) for n in (41, 42, 43, 44, 45))
+    cannot = f"{a},{b},cannot\n{b},{c},cannot\n{a},{c},cannot\n"
+    folder.write("l.csv", f"a,b,link\n{cannot}{d},{e},must\n")
+    result = folder.run(*fit_command(links="l.csv", k=2), "--no-report")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("The links ask for at least 3 clusters") == 1
+    named = result.stderr.split("the rows ")[1].split(" are all")[0]
+    assert sorted(named.split(", ")) == [a, b, c]
+    assert "Raise -k" in result.stderr
 
 
 def links_text():
@@ -124,15 +158,33 @@ def test_failed_fit_leaves_the_old_results(fitted, folder):
     assert after == before
 
 
-@pytest.mark.parametrize("where", ["fit", "write"])
-def test_interrupt_is_one_line_and_130(folder, monkeypatch, where):
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (OSError(28, "No space left on device"), 2, "out/report.html: cannot be written (No space"),
+        (KeyboardInterrupt(), 130, "Interrupted."),
+    ],
+)
+def test_failing_report_leaves_model_and_labels(fitted, folder, monkeypatch, error, code, said):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("s3c2.report.write_report", fail)
+    result = folder.run(*fit_command(), "--quiet")
+    assert result.exit_code == code
+    assert said in result.stderr
+    assert "kept in out/model, out/labels.csv." in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["labels.csv", "model"]
+    assert folder.read("out/labels.csv") == fitted.read("out/labels.csv")
+    assert folder.run("predict", "out", "data.csv").exit_code == 0
+
+
+def test_interrupt_is_one_line_and_130(folder, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    if where == "fit":
-        monkeypatch.setattr(S3C2, "fit", interrupt)
-    else:
-        monkeypatch.setattr("s3c2.report.write_report", interrupt)
+    monkeypatch.setattr(S3C2, "fit", interrupt)
     result = folder.run(*fit_command(), "--quiet")
     assert result.exit_code == 130
     assert result.stderr.startswith("Interrupted")
@@ -156,6 +208,11 @@ def test_interrupted_fit_goes_on_and_ends_with_the_same_labels(fitted, folder, m
     assert result.exit_code == 130
     assert "The same command goes on from out/checkpoint.safetensors" in result.stderr
     assert [p.name for p in (folder / "out").iterdir()] == ["checkpoint.safetensors"]
+    other = folder.run(*command, "--seed", 1)
+    assert other.exit_code == 2
+    assert other.stderr.count("\n") == 1
+    assert "out/checkpoint.safetensors was left by" in other.stderr
+    assert "Remove this file, or choose another folder with -o." in other.stderr
     assert folder.run(*command).exit_code == 0
     assert folder.read("out/labels.csv") == fitted.read("out/labels.csv")
     assert not (folder / "out/checkpoint.safetensors").exists()
@@ -164,3 +221,31 @@ def test_interrupted_fit_goes_on_and_ends_with_the_same_labels(fitted, folder, m
 def test_quick_settings_reach_the_model(fitted):
     model = S3C2.load(fitted / "out/model")
     assert [str(model.labnet_steps), str(model.clunet_steps)] == [QUICK[1], QUICK[3]]
+
+
+def test_restarts_and_committee_reach_the_model(folder):
+    command = [*fit_command(), "--restarts", 2, "--committee", 3, "--no-report"]
+    assert folder.run(*command).exit_code == 0
+    model = S3C2.load(folder / "out/model")
+    assert (model.n_restarts, model.n_committee) == (2, 3)
+
+
+def test_threshold_may_be_calibrated(folder):
+    group = np.repeat([0, 1], 300)
+    np.save(folder / "X.npy", np.random.default_rng(0).normal(size=(600, 4)) + group[:, None])
+    Links.from_labels(group, 300, random_state=0).write(folder / "l.csv")
+    command = fit_command("X.npy", "l.csv", k=2, id_column=None)
+    result = folder.run(*command, "--labnet-steps", 100, "--threshold", "auto", "--json")
+    assert result.exit_code == 0, result.output
+    threshold = json.loads(result.stdout)["threshold"]
+    assert threshold != 0.3
+    report = (folder / "out/report.html").read_text(encoding="utf-8")
+    assert f"T = {threshold:.3g} was calibrated" in report
+
+
+def test_threshold_that_cannot_be_calibrated_is_said(folder):
+    result = folder.run(*fit_command(), "--threshold", "auto")
+    assert result.exit_code == 0, result.output
+    assert "Warning: threshold='auto' takes T = 0.3" in result.stderr
+    report = (folder / "out/report.html").read_text(encoding="utf-8")
+    assert "T could not be calibrated" in report

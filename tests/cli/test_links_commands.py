@@ -29,6 +29,15 @@ def test_check_shows_contradictions_and_exits_1(folder):
     assert json.loads(as_json.stdout)["n_contradictions"] == 1
 
 
+def test_check_shows_as_many_as_asked(folder):
+    folder.write("l.csv", CONTRADICTORY)
+    result = folder.run("links", "check", "l.csv", "--most", 0)
+    assert "1 contradiction:\n… and 1 more (--most 1 shows all)." in result.stdout
+    result = folder.run("links", "check", "l.csv", "--most", -1)
+    assert result.exit_code == 2
+    assert "-1 is not in the range x>=0" in result.stderr
+
+
 def test_check_against_data(folder):
     result = folder.run(
         "links", "check", "links.csv", "--data", "data.csv", "--id-column", "name", "--json"

@@ -1,5 +1,6 @@
 """The page holds everything, asks nothing from outside, and reads what it is told."""
 
+import copy
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -96,7 +97,33 @@ def test_no_cannot_links(digits):
     X, links, model = digits
     content = gather(model, X, SimpleNamespace(must=links.must, cannot=np.empty((0, 2), int)))
     assert content.cl_rate is None
-    assert content.ml_rate == np.mean(content.must_distances < 0.3)
+    assert content.ml_rate == 0.5
+
+
+def test_rates_are_the_models_own(tmp_path, digits):
+    X, links, model = digits
+    content = gather(model, X, links)
+    assert (content.ml_rate, content.cl_rate) == (0.5, 0.75)
+    html = written(tmp_path / "r.html", model, X, links)
+    assert "they are 50.0 % and 75.0 %" in html
+
+
+@pytest.mark.parametrize(
+    ("threshold", "in_use", "said"),
+    [
+        (0.4, 0.4, ""),
+        ("auto", 0.4, "T = 0.4 was calibrated"),
+        ("auto", 0.3, "T could not be calibrated on these links and is the published 0.3"),
+    ],
+)
+def test_page_says_when_the_threshold_was_calibrated(tmp_path, digits, threshold, in_use, said):
+    X, links, fixed = digits
+    model = copy.copy(fixed)
+    model.threshold, model.threshold_ = threshold, in_use
+    html = written(tmp_path / "r.html", model, X, links)
+    assert said in html
+    assert ("calibrated" in html) == bool(said)
+    assert f"<dt>threshold T</dt><dd>{in_use}</dd>" in html
 
 
 def test_typical_rows_are_the_most_probable_of_their_cluster():

@@ -35,13 +35,17 @@ def data_options(command: Command) -> Command:
     return command
 
 
-def read_links(path: Path, *, ids: list[str] | None, n_rows: int, contradictions: str) -> Links:
-    """Read links by row number of the data; refuse contradictions in the words of the file."""
-    from s3c2.errors import ContradictoryLinksError, LinksError
+def read_links(path: Path, *, ids: list[str] | None, n_rows: int) -> Links:
+    """Read links by row number of the data; what is wrong is said in the words of the file."""
+    from s3c2.errors import LinksError
     from s3c2.links import Links
 
     if ids is not None:
-        links = Links.read(path, ids=link_ids(ids))
+        try:
+            links = Links.read(path, ids=link_ids(ids))
+        except LinksError:
+            Links.read(path)  # a fault that needs no data is told by id, not by row number
+            raise
     else:
         try:
             links = Links.read(path, n_samples=n_rows)
@@ -49,14 +53,22 @@ def read_links(path: Path, *, ids: list[str] | None, n_rows: int, contradictions
             if "row number" not in str(error):
                 raise
             raise LinksError(f"{error} On the command line, --id-column names the ids.") from None
-    if contradictions == "raise" and links.contradictions():
-        found = (links if ids is None else Links.read(path)).contradictions()
-        others = f" ({len(found) - 1:,} more of this kind)" if len(found) > 1 else ""
-        raise ContradictoryLinksError(
-            f"{path}: {found[0]}{others} 's3c2 links check {path}' lists all; "
-            f"'--contradictions drop' leaves such links out."
-        )
     return links
+
+
+def refuse_contradictions(links: Links, path: Path) -> None:
+    """Refuse links that exclude each other, naming the first of them as the file does."""
+    from s3c2.errors import ContradictoryLinksError
+    from s3c2.links import Links
+
+    if not links.contradictions():
+        return
+    found = Links.read(path).contradictions()
+    others = f" ({len(found) - 1:,} more of this kind)" if len(found) > 1 else ""
+    raise ContradictoryLinksError(
+        f"{path}: {found[0]}{others} 's3c2 links check {path}' lists all; "
+        f"'--contradictions drop' leaves such links out."
+    )
 
 
 def link_ids(ids: list[str]) -> list[str] | list[int]:

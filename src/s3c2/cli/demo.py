@@ -11,7 +11,7 @@ import click
 
 from s3c2.cli.data_options import PATH
 from s3c2.cli.messages import example, print_json, say
-from s3c2.cli.outputs import output_folder
+from s3c2.cli.outputs import check_matplotlib, output_folder
 
 if TYPE_CHECKING:
     from s3c2.metrics import Scores
@@ -39,6 +39,7 @@ def demo(out: Path, sets: int, as_json: bool, quiet: bool) -> None:
     folder gets report.html, clusters.png, labels.csv, links.csv, the model, and the data as CSV
     to try the other commands on.
     """
+    check_matplotlib()
     with output_folder(out):
         began = time.monotonic()
         say("Clustering 1,297 digits from 500 links …", quiet=quiet)

@@ -98,7 +98,7 @@ def write_demo(folder: Path, digits: Digits, outcome: Outcome, scores: Any, note
     write_atomically(folder / "truth.csv", table_bytes(truth))
     names = tuple(_pixel_names())
     model.preparation_ = TablePreparation(
-        names, mean=(0.0,) * len(names), deviation=(BRIGHTEST,) * len(names), id_column="id"
+        names, shift=(0.0,) * len(names), factor=(1 / BRIGHTEST,) * len(names), id_column="id"
     ).to_json()
     model.save(folder / "model")
 

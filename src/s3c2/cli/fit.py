@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from s3c2.cli.data_options import PATH, data_options, read_links
+from s3c2.cli.data_options import PATH, data_options, read_links, refuse_contradictions
 from s3c2.cli.messages import Interrupted, example, print_json, say, settings_as_given
-from s3c2.cli.outputs import label_table, output_folder, table_bytes
+from s3c2.cli.outputs import (
+    check_matplotlib,
+    check_model_folder,
+    check_writable_file,
+    label_table,
+    output_folder,
+    table_bytes,
+)
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
     from s3c2.links import Links
     from s3c2.preparation import Data
 
+MODEL, LABELS, REPORT = "model", "labels.csv", "report.html"
 CHECKPOINT = "checkpoint.safetensors"
+
+
+def number_or_auto(value: str) -> float | str:
+    """Read a threshold."""
+    if value == "auto":
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor auto.") from None
 
 
 @click.command(
@@ -41,7 +60,30 @@ CHECKPOINT = "checkpoint.safetensors"
 )
 @click.option("--semi-supervised", is_flag=True, help="LabNet also learns from rows without links.")
 @click.option(
-    "--threshold", type=float, help="T: a pair is the same when its squared distance is below it."
+    "--threshold",
+    type=number_or_auto,
+    metavar="NUMBER|auto",
+    help="T: a pair is the same when its squared distance is below it. With auto, T is chosen on "
+    "links that LabNet has not seen, so that 95 % of the cannot-links come out right; this trains "
+    "five more LabNets.  [default: 0.3]",
+)
+@click.option(
+    "--restarts",
+    "n_restarts",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Train CluNet N times from different beginnings, and keep the best.",
+)
+@click.option(
+    "--committee",
+    "n_committee",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Train N LabNets that judge pairs together, by their mean squared distance.",
 )
 @click.option(
     "--contradictions",
@@ -80,28 +122,30 @@ def fit(
     """
     _check_clusters(n_clusters)
     if not no_report:
-        _check_matplotlib()
+        check_matplotlib(", or leave the report out with --no-report.")
     with output_folder(out):
         began = time.monotonic()
+        _check_outputs(out, report=not no_report)
         from s3c2.preparation import prepare
 
         rows, preparation = prepare(data, id_column=id_column, text_column=text_column, drop=drop)
         _check_clusters(n_clusters, rows.n_rows)
-        links = read_links(
-            links_file, ids=rows.ids, n_rows=rows.n_rows, contradictions=contradictions
-        )
+        given = read_links(links_file, ids=rows.ids, n_rows=rows.n_rows)
+        links = _usable(given, links_file, contradictions, quiet)
+        _warn_of_too_many_groups(links, n_clusters, rows.names)
         model = _new_model(n_clusters, contradictions, quiet, settings)
         _train(model, rows, links, out / CHECKPOINT)
         model.preparation_ = preparation.to_json()
         outputs = _write(out, model, rows, links, title=data.stem, report=not no_report)
-    summary = _summary(model, rows, links, outputs, time.monotonic() - began)
+    n_dropped = given.n_links - links.n_links
+    summary = _summary(model, rows, links, n_dropped, outputs, time.monotonic() - began)
     if as_json:
         print_json(summary)
     n_empty = summary["sizes"].count(0)
     if n_empty:
         say(
             f"{n_empty} of {n_clusters} clusters stayed empty. More links, more --clunet-steps or "
-            f"another --seed may fill them.",
+            f"--restarts may fill them.",
             quiet=quiet,
         )
     sizes = ", ".join(map(str, summary["sizes"]))
@@ -127,15 +171,41 @@ def _check_clusters(n_clusters: int, n_rows: int | None = None) -> None:
         )
 
 
-def _check_matplotlib() -> None:
-    """Find out before the training, not after it."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        from s3c2.errors import MissingExtraError, S3C2Error
+def _check_outputs(out: Path, *, report: bool) -> None:
+    """Find out before the training what could not be written after it."""
+    check_model_folder(out / MODEL)
+    for name in (LABELS, CHECKPOINT, *([REPORT] if report else [])):
+        check_writable_file(out / name)
 
-        missing = MissingExtraError("The report", "matplotlib", "app")
-        raise S3C2Error(f"{missing}, or leave the report out with --no-report.") from None
+
+def _usable(links: Links, path: Path, contradictions: str, quiet: bool) -> Links:
+    """Refuse contradictory links, or leave them out and say how many they were."""
+    if contradictions == "raise":
+        refuse_contradictions(links, path)
+        return links
+    kept, n_dropped = links.without_contradictions()
+    if n_dropped:
+        say(
+            f"{n_dropped:,} of {links.n_links:,} links were left out, since they exclude each "
+            f"other; 's3c2 links check {path}' shows which.",
+            quiet=quiet,
+        )
+    return kept
+
+
+def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str]) -> None:
+    """Say it as the core does, but with the user's ids and options."""
+    from s3c2.errors import LinksWarning
+
+    rows = links.cannot_clique(n_clusters)
+    if rows is not None:
+        shown = ", ".join(names[row] for row in rows[:12]) + (" …" if len(rows) > 12 else "")
+        warnings.warn(
+            f"The links ask for at least {len(rows)} clusters, and -k is {n_clusters}: the rows "
+            f"{shown} are all cannot-linked to each other. Raise -k, or check these links.",
+            LinksWarning,
+            stacklevel=2,
+        )
 
 
 def _new_model(
@@ -156,10 +226,21 @@ def _new_model(
 
 
 def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
+    from s3c2.errors import StorageError
+
     model.set_params(checkpoint=str(checkpoint))
     try:
-        with settings_as_given():
+        with settings_as_given(), warnings.catch_warnings():
+            # Said already, see _warn_of_too_many_groups.
+            warnings.filterwarnings("ignore", "The links ask for at least")
             model.fit(rows.X, links=links)
+    except StorageError as error:
+        if "other settings, data or links" not in str(error):
+            raise
+        raise StorageError(
+            f"{checkpoint} was left by an interrupted fit with other settings, data or links. "
+            f"Remove this file, or choose another folder with -o."
+        ) from None
     except KeyboardInterrupt:
         if checkpoint.exists():
             message = f"Interrupted. The same command goes on from {checkpoint}."
@@ -172,28 +253,44 @@ def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
 def _write(
     out: Path, model: S3C2, rows: Data, links: Links, *, title: str, report: bool
 ) -> dict[str, str]:
-    """Write the report first and the model last: a failure leaves the old model in place."""
+    """Write the model first, so that the training is not lost when a later output fails."""
     from s3c2.atomicfile import write_atomically
+    from s3c2.errors import StorageError
 
-    steps: dict[str, Callable[[Path], None]] = {}
-    labels = table_bytes(label_table(model, rows))
-    if report:
+    def write_labels(path: Path) -> None:
+        write_atomically(path, table_bytes(label_table(model, rows)))
+
+    def write_page(path: Path) -> None:
         from s3c2.report import write_report
 
-        def write(path: Path) -> None:
-            write_report(path, model, rows.X, links, ids=rows.names, title=title, texts=rows.texts)
+        write_report(path, model, rows.X, links, ids=rows.names, title=title, texts=rows.texts)
 
-        steps["report.html"] = write
-    steps["labels.csv"] = lambda path: write_atomically(path, labels)
-    steps["model"] = model.save
+    steps: dict[str, Callable[[Path], None]] = {MODEL: model.save, LABELS: write_labels}
+    if report:
+        steps[REPORT] = write_page
+    written: dict[str, str] = {}
     for name, step in steps.items():
-        step(out / name)
-    (out / CHECKPOINT).unlink(missing_ok=True)
-    return {name.split(".")[0]: str(out / name) for name in reversed(steps)}
+        places = ", ".join(written.values())
+        kept = f" The training is done, and kept in {places}." if written else ""
+        try:
+            step(out / name)
+        except OSError as error:
+            raise StorageError(
+                f"{out / name}: cannot be written ({error.strerror or error}).{kept}"
+            ) from None
+        except KeyboardInterrupt:
+            raise Interrupted(f"Interrupted.{kept}") from None
+        written[name.split(".")[0]] = str(out / name)
+    return written
 
 
 def _summary(
-    model: S3C2, rows: Data, links: Links, outputs: dict[str, str], seconds: float
+    model: S3C2,
+    rows: Data,
+    links: Links,
+    n_dropped: int,
+    outputs: dict[str, str],
+    seconds: float,
 ) -> dict[str, Any]:
     import numpy as np
 
@@ -204,6 +301,7 @@ def _summary(
         "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
         "must_links": links.n_must,
         "cannot_links": links.n_cannot,
+        "links_left_out": n_dropped,
         "threshold": float(model.threshold_),
         "ml_rate": float(rates.ml_rate),
         "cl_rate": float(rates.cl_rate),

@@ -28,7 +28,13 @@ def links() -> None:
 @click.argument("links_file", metavar="LINKS", type=PATH)
 @click.option("--data", type=PATH, help="Data that the links speak of; unknown rows are found.")
 @data_options
-@click.option("--most", default=20, show_default=True, help="How many contradictions to show.")
+@click.option(
+    "--most",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="How many contradictions to show.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def check(
     links_file: Path,
@@ -53,7 +59,7 @@ def check(
         from s3c2.preparation import prepare
 
         rows, _ = prepare(data, id_column=id_column, text_column=text_column, drop=drop)
-        read = read_links(links_file, ids=rows.ids, n_rows=rows.n_rows, contradictions="show")
+        read = read_links(links_file, ids=rows.ids, n_rows=rows.n_rows)
         if rows.ids is not None:
             read = Links.read(links_file)  # all ids are there: speak of them by name
     result = _check_result(read, most)

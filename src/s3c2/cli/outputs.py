@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from s3c2.errors import MissingExtraError, StorageError
+from s3c2.errors import MissingExtraError, S3C2Error, StorageError
 
 if TYPE_CHECKING:
     from s3c2.preparation import Data
@@ -62,6 +62,28 @@ def check_writable_file(path: Path) -> None:
             f"{path}: cannot be written: there is no folder {path.parent}. Make it first."
         )
     _try_writing(path, path.parent)
+
+
+def check_model_folder(path: Path) -> None:
+    """Refuse, before the work begins, a place where no model could be saved."""
+    from s3c2.storage import MODEL_FILE
+
+    if path.is_dir():
+        check_writable_file(path / MODEL_FILE)
+    elif path.exists():
+        raise StorageError(
+            f"{path}: cannot be written: it is a file, and the model needs a folder there. "
+            f"Remove it, or give another folder."
+        )
+
+
+def check_matplotlib(otherwise: str = "") -> None:
+    """Find out before the training, not after it; ``otherwise`` ends the message."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        missing = MissingExtraError("The report", "matplotlib", "app")
+        raise S3C2Error(f"{missing}{otherwise}") from None
 
 
 @contextmanager

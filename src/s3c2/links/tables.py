@@ -1,7 +1,7 @@
 """Tables of links as files: CSV, JSON Lines and Parquet, by the ending of the file.
 
 Here a file becomes columns and columns become a file; what the values mean is checked in
-`linkfiles`.
+`files`.
 """
 
 from __future__ import annotations

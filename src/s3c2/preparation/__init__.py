@@ -45,7 +45,9 @@ def prepare(
     path = Path(path)
     if is_table(path) and not path.is_dir():
         if text_column is not None:
-            return TextPreparation.learn(path, text_column=text_column, id_column=id_column)
+            return TextPreparation.learn(
+                path, text_column=text_column, id_column=id_column, drop=drop
+            )
         return TablePreparation.learn(path, id_column=id_column, drop=drop)
     refuse_id_column(path, id_column)
     if text_column is not None or drop:

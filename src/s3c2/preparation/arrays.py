@@ -1,4 +1,4 @@
-"""NPY and NPZ: rows of numbers are standardised, images mapped to [0, 1]."""
+"""NPY and NPZ: tables are standardised, images mapped to [0, 1]."""
 
 from __future__ import annotations
 
@@ -11,39 +11,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from s3c2.errors import DataError
-from s3c2.preparation.data import Data, Preparation, check_finite, column_scaling, standardise
+from s3c2.preparation.data import Data, Numbers, Preparation, check_finite, learn_scaling, scaled
 from s3c2.preparation.table_files import check_file
 
 
 @dataclass(frozen=True)
 class ArrayPreparation(Preparation):
-    """Shape of a row, and either a column scaling or one divisor for all values.
+    """Shape of a row, and how it is scaled: (x − shift) · factor.
 
-    A stored divisor of 1 and no scaling leaves numbers as they are.
+    A table has a shift and a factor for each column, images have one of each. Without them
+    numbers stay as they are.
     """
 
     kind: ClassVar[str] = "array"
     row_shape: tuple[int, ...]
-    mean: tuple[float, ...] | None = None
-    deviation: tuple[float, ...] | None = None
-    divisor: float = 1.0
+    shift: Numbers | None = None
+    factor: Numbers | None = None
     channels_last: bool = False
 
     @classmethod
     def learn(cls, path: Path) -> tuple[Data, ArrayPreparation]:
-        """Choose by type and shape: bytes and images get a divisor, numbers a scaling."""
+        """Two dimensions are a table, three and four are images.
+
+        Images of bytes are divided by 255; others are mapped by their smallest and largest value.
+        """
         X = read_array(path)
         check_finite(X, path)
-        row_shape = X.shape[1:]
-        if X.dtype == np.uint8:
-            preparation = cls(row_shape, divisor=255.0, channels_last=_channels_last(X))
-        elif X.ndim > 2:
-            largest = float(np.abs(X).max()) or 1.0
-            preparation = cls(row_shape, divisor=largest, channels_last=_channels_last(X))
-        else:
-            mean, deviation = column_scaling(X)
-            preparation = cls(row_shape, mean, deviation)
-        return Data(preparation._scaled(X)), preparation
+        shift: Numbers = 0.0
+        factor: Numbers = 1 / 255
+        if X.ndim == 2:
+            shift, factor = learn_scaling("standard", X)
+        elif X.dtype != np.uint8:
+            shift, factor = learn_scaling("unit", X)
+        preparation = cls(X.shape[1:], shift, factor, _channels_last(X))
+        return Data(preparation._prepared(X, path)), preparation
 
     def apply(self, path: Path, *, id_column: str | None = None) -> Data:
         """Check the shape of the rows, and scale them."""
@@ -55,13 +56,14 @@ class ArrayPreparation(Preparation):
                 f"shape {self.row_shape}. Give data of the same columns or image size."
             )
         check_finite(X, path)
-        return Data(self._scaled(X))
+        return Data(self._prepared(X, path))
 
-    def _scaled(self, X: NDArray[Any]) -> NDArray[np.float32]:
-        if self.mean is not None and self.deviation is not None:
-            return standardise(X, self.mean, self.deviation)
-        scaled = np.asarray(X, dtype=np.float32) / np.float32(self.divisor)
-        return np.ascontiguousarray(np.moveaxis(scaled, -1, 1)) if self.channels_last else scaled
+    def _prepared(self, X: NDArray[Any], path: Path) -> NDArray[np.float32]:
+        if self.shift is None or self.factor is None:
+            out = np.asarray(X, dtype=np.float32)
+        else:
+            out = scaled(X, self.shift, self.factor, path)
+        return np.ascontiguousarray(np.moveaxis(out, -1, 1)) if self.channels_last else out
 
 
 def read_array(path: Path) -> NDArray[Any]:
@@ -90,7 +92,7 @@ def read_array(path: Path) -> NDArray[Any]:
         )
     if X.size == 0:
         raise DataError(f"{path}: the array of shape {X.shape} is empty; expected rows of data.")
-    return X
+    return X.astype(np.float32) if X.dtype == np.float16 else X
 
 
 def refuse_id_column(path: Path, id_column: str | None) -> None:

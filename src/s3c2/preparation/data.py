@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from s3c2.errors import DataError
 
+Numbers = float | tuple[float, ...]  # one for all values, or one for each column
+
 
 @dataclass(frozen=True)
 class Data:
@@ -60,53 +62,48 @@ class Preparation(ABC):
         return cls(**{**values, **lists})
 
 
-def column_scaling(X: NDArray[Any]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each column; a constant column keeps scale 1.
+def learn_scaling(kind: str, X: NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Shift and factor of "standard" or "unit" scaling; a table has one of each per column."""
+    from s3c2.rows import Scaling  # torch, which the commands about labels and links do without
 
-    Chunked, so that a memory-mapped array is never held in memory as float64.
-    """
-    total = np.zeros(X.shape[1])
-    squares = np.zeros(X.shape[1])
-    chunks = range(0, len(X), 65_536)
-    for start in chunks:
-        total += X[start : start + 65_536].sum(axis=0, dtype=np.float64)
-    mean = total / len(X)
-    for start in chunks:
-        squares += ((X[start : start + 65_536] - mean) ** 2).sum(axis=0)
-    deviation = np.sqrt(squares / len(X))
-    constant = deviation <= 1e-12 * np.maximum(1.0, np.abs(mean))
-    deviation[constant] = 1.0
-    return tuple(mean.tolist()), tuple(deviation.tolist())
+    learned = Scaling.learn(kind, X)
+    return _plain(learned.shift), _plain(learned.factor)
 
 
-def standardise(
-    X: NDArray[Any], mean: tuple[float, ...], deviation: tuple[float, ...]
+def scaled(
+    X: NDArray[Any],
+    shift: Numbers,
+    factor: Numbers,
+    path: Path,
+    columns: tuple[str, ...] | None = None,
 ) -> NDArray[np.float32]:
-    """(X - mean) / deviation per column, as float32."""
+    """(X − shift) · factor as float32, chunk by chunk: a memory-mapped X is never held whole."""
+    from s3c2.rows import Scaling, chunks
+
+    scaling = Scaling(np.asarray(shift), np.asarray(factor))
     out = np.empty(X.shape, dtype=np.float32)
-    centre, scale = np.asarray(mean), np.asarray(deviation)
-    for start in range(0, len(X), 65_536):
-        rows = slice(start, start + 65_536)
-        out[rows] = (X[rows] - centre) / scale
+    with np.errstate(over="ignore"):  # refused below, with its place
+        for start, chunk in chunks(X):
+            out[start : start + len(chunk)] = scaling.apply(np.asarray(chunk, dtype=np.float64))
+    check_finite(out, path, columns)
     return out
 
 
 def check_finite(X: NDArray[Any], path: Path, columns: tuple[str, ...] | None = None) -> None:
-    """Refuse NaN and infinity, naming the first row and column that holds one."""
-    if X.dtype.kind not in "fc":
-        return
-    for start in range(0, len(X), 65_536):
-        bad = ~np.isfinite(X[start : start + 65_536])
-        if bad.any():
-            where = tuple(int(i) for i in np.argwhere(bad)[0])
-            row, place = start + where[0], where[1:]
-            value = X[(row, *place)]
-            column = repr(columns[place[0]]) if columns else ", ".join(map(str, place))
-            found = "no value (NaN)" if np.isnan(value) else f"the value {value}"
-            raise DataError(
-                f"{path}: row {row} (the first is 0) has {found} in column {column}; every value "
-                f"must be a finite number. Fill it in, or leave the row or the column out."
-            )
+    """Refuse NaN, infinity and what float32 cannot hold, naming file, row and column."""
+    from s3c2 import rows
+
+    try:
+        rows.check_finite(X, columns)
+    except DataError as error:
+        found = str(error).removeprefix("X ")
+        raise DataError(f"{path} {found} The first row is row 0.") from None
+
+
+def check_any_rows(n_rows: int, path: Path) -> None:
+    """Refuse a table that ends after its header."""
+    if n_rows == 0:
+        raise DataError(f"{path}: the table has a header and no rows; expected rows of data.")
 
 
 def check_ids(ids: list[str], path: Path, column: str) -> None:
@@ -120,3 +117,7 @@ def check_ids(ids: list[str], path: Path, column: str) -> None:
                 f"column with --id-column."
             )
         first[name] = row
+
+
+def _plain(numbers: NDArray[np.float64]) -> Numbers:
+    return float(numbers) if numbers.ndim == 0 else tuple(numbers.tolist())

@@ -10,11 +10,13 @@ from typing import ClassVar
 from s3c2.errors import DataError
 from s3c2.preparation.data import (
     Data,
+    Numbers,
     Preparation,
+    check_any_rows,
     check_finite,
     check_ids,
-    column_scaling,
-    standardise,
+    learn_scaling,
+    scaled,
 )
 from s3c2.preparation.table_files import (
     check_columns,
@@ -26,12 +28,12 @@ from s3c2.preparation.table_files import (
 
 @dataclass(frozen=True)
 class TablePreparation(Preparation):
-    """Which columns, in which order, and the mean and deviation of each."""
+    """Which columns, in which order, and how each is scaled: (x − shift) · factor."""
 
     kind: ClassVar[str] = "table"
     columns: tuple[str, ...]
-    mean: tuple[float, ...]
-    deviation: tuple[float, ...]
+    shift: Numbers
+    factor: Numbers
     id_column: str | None = None
 
     @classmethod
@@ -46,21 +48,21 @@ class TablePreparation(Preparation):
         if not columns:
             raise DataError(f"{path}: no column of numbers is left; keep at least one.")
         X = read_numeric_columns(path, columns)
-        if len(X) == 0:
-            raise DataError(f"{path}: the table has a header and no rows; expected rows of data.")
+        check_any_rows(len(X), path)
         check_finite(X, path, columns)
-        mean, deviation = column_scaling(X)
-        preparation = cls(columns, mean, deviation, id_column)
-        return Data(standardise(X, mean, deviation), read_ids(path, id_column)), preparation
+        shift, factor = learn_scaling("standard", X)
+        preparation = cls(columns, shift, factor, id_column)
+        return Data(scaled(X, shift, factor, path, columns), read_ids(path, id_column)), preparation
 
     def apply(self, path: Path, *, id_column: str | None = None) -> Data:
         """Read the columns by name; further columns are ignored, their order is free."""
         names = column_names(path)
         check_columns(path, self.columns, names, "column")
         X = read_numeric_columns(path, self.columns)
+        check_any_rows(len(X), path)
         check_finite(X, path, self.columns)
         ids = read_ids(path, id_column_of_new_data(path, names, id_column, self.id_column))
-        return Data(standardise(X, self.mean, self.deviation), ids)
+        return Data(scaled(X, self.shift, self.factor, path, self.columns), ids)
 
 
 def id_column_of_new_data(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from s3c2.errors import DataError
-from s3c2.preparation.data import Data, Preparation
+from s3c2.preparation.data import Data, Preparation, check_any_rows
 from s3c2.preparation.table_files import check_columns, column_names, read_text_columns
 from s3c2.preparation.tables import id_column_of_new_data, read_ids
 
@@ -31,15 +32,19 @@ class TextPreparation(Preparation):
 
     @classmethod
     def learn(
-        cls, path: Path, *, text_column: str, id_column: str | None
+        cls, path: Path, *, text_column: str, id_column: str | None, drop: Sequence[str]
     ) -> tuple[Data, TextPreparation]:
-        """Choose the words of highest document frequency; ties go by the alphabet."""
+        """Choose the words of highest document frequency; ties go by the alphabet.
+
+        Of the columns only the texts and the ids are read, so that there is nothing to drop; a
+        name that the table does not have is refused all the same.
+        """
         names = column_names(path)
         check_columns(path, [text_column], names, "the --text-column")
         check_columns(path, [id_column] if id_column else [], names, "the --id-column")
+        check_columns(path, drop, names, "the column to --drop")
         texts = _read_texts(path, text_column)
-        if not texts:
-            raise DataError(f"{path}: the table has a header and no rows; expected rows of text.")
+        check_any_rows(len(texts), path)
         try:
             counter = CountVectorizer(binary=True)
             holds = counter.fit_transform(texts)  # (texts, all words), 0 or 1
@@ -60,14 +65,13 @@ class TextPreparation(Preparation):
         """Weigh the words of ``fit`` in new texts."""
         names = column_names(path)
         check_columns(path, [self.text_column], names, "column")
-        ids = read_ids(path, id_column_of_new_data(path, names, id_column, self.id_column))
         texts = _read_texts(path, self.text_column)
+        check_any_rows(len(texts), path)
+        ids = read_ids(path, id_column_of_new_data(path, names, id_column, self.id_column))
         return Data(self._vectors(texts), ids, texts)
 
     def _vectors(self, texts: list[str]) -> Any:
         """Rows of unit length times sqrt(words), so that a value is about 1; sparse."""
-        if not texts:
-            return scipy.sparse.csr_matrix((0, len(self.words)), dtype=np.float32)
         counts = CountVectorizer(vocabulary=list(self.words)).transform(texts)
         weighed = normalize(counts @ scipy.sparse.diags(self.idf))
         return (weighed * np.sqrt(len(self.words))).tocsr().astype(np.float32)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
+from s3c2 import published
 from s3c2.report.figures import Floats
 
 MOST_POINTS = 5_000
 TYPICAL_ROWS = 10
+
+Calibration = Literal["none", "done", "failed"]  # of the threshold
 
 
 @dataclass(frozen=True)
@@ -26,22 +29,13 @@ class Content:
     sizes: NDArray[np.integer[Any]]  # rows in each cluster
     must_distances: Floats
     cannot_distances: Floats
+    ml_rate: float | None  # None without must-links
+    cl_rate: float | None  # None without cannot-links
     threshold: float
+    calibration: Calibration
     points: Floats  # (shown rows, 2)
     shown_rows: NDArray[np.integer[Any]]
     typical: list[NDArray[np.integer[Any]]]  # for each cluster
-
-    @property
-    def ml_rate(self) -> float | None:
-        """Share of the must-links with d² < T; None without must-links."""
-        d = self.must_distances
-        return float((d < self.threshold).mean()) if len(d) else None
-
-    @property
-    def cl_rate(self) -> float | None:
-        """Share of the cannot-links with d² ≥ T; None without cannot-links."""
-        d = self.cannot_distances
-        return float((d >= self.threshold).mean()) if len(d) else None
 
 
 def gather(model: Any, X: Any, links: Any, ids: Sequence[Any] | None = None) -> Content:
@@ -58,26 +52,30 @@ def gather(model: Any, X: Any, links: Any, ids: Sequence[Any] | None = None) -> 
     labels = posteriors.argmax(axis=1)
     probabilities = posteriors.max(axis=1)
     shown_rows = plane_rows(len(labels))
+    must_distances, cannot_distances = model.labnet_.link_distances(links, X)
+    rates = model.labnet_.rates(links, X)
     return Content(
         names=[str(name) for name in (ids if ids is not None else range(len(labels)))],
         labels=labels,
         probabilities=probabilities,
         sizes=np.bincount(labels, minlength=posteriors.shape[1]),
-        must_distances=link_distances(model, X, links.must),
-        cannot_distances=link_distances(model, X, links.cannot),
+        must_distances=np.asarray(must_distances, dtype=float),
+        cannot_distances=np.asarray(cannot_distances, dtype=float),
+        ml_rate=_known(rates.ml_rate),
+        cl_rate=_known(rates.cl_rate),
         threshold=float(model.threshold_),
+        calibration=calibration(model),
         points=plane_points(np.asarray(model.transform(X[shown_rows]))),
         shown_rows=shown_rows,
         typical=typical_rows(labels, probabilities, posteriors.shape[1]),
     )
 
 
-def link_distances(model: Any, X: Any, pairs: NDArray[np.integer[Any]]) -> Floats:
-    """Squared distances between the two rows of each pair."""
-    pairs = np.asarray(pairs)
-    if len(pairs) == 0:
-        return np.empty(0)
-    return np.asarray(model.labnet_.distance(X[pairs[:, 0]], X[pairs[:, 1]]), dtype=float)
+def calibration(model: Any) -> Calibration:
+    """Tell where T is from; a calibration that fails falls back on the published T."""
+    if model.threshold != "auto":
+        return "none"
+    return "failed" if model.threshold_ == published.THRESHOLD else "done"
 
 
 def plane_rows(n_rows: int) -> NDArray[np.integer[Any]]:
@@ -104,3 +102,7 @@ def typical_rows(
     order = np.argsort(-probabilities, kind="stable")
     ranked = labels[order]
     return [order[ranked == cluster][:TYPICAL_ROWS] for cluster in range(n_clusters)]
+
+
+def _known(rate: float) -> float | None:
+    return None if np.isnan(rate) else float(rate)

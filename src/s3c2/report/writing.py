@@ -8,7 +8,7 @@ from typing import Any
 
 from s3c2.atomicfile import write_atomically
 from s3c2.report import page
-from s3c2.report.content import Content, gather
+from s3c2.report.content import Calibration, Content, gather
 from s3c2.report.figures import (
     as_png,
     as_svg,
@@ -19,6 +19,12 @@ from s3c2.report.figures import (
     training_curves,
 )
 from s3c2.report.pictures import clusters_figure, rows_as_images, strip_png
+
+CALIBRATION: dict[Calibration, str] = {
+    "none": "",
+    "done": "T = {threshold:.3g} was calibrated on links that a LabNet had not seen. ",
+    "failed": "T could not be calibrated on these links and is the published {threshold:.3g}. ",
+}
 
 
 def write_report(
@@ -127,6 +133,7 @@ def _learning(content: Content, model: Any) -> list[str]:
         ),
         "<h2>Same or different</h2>",
         '<p class="soft">LabNet calls a pair the same when its squared distance is below T. '
+        f"{CALIBRATION[content.calibration].format(threshold=threshold)}"
         "These are the links it was trained on, so other pairs will do somewhat worse.</p>",
         '<div class="pair">',
         page.svg_figure(
