@@ -20,6 +20,12 @@ def fitted(blobs, blob_links, small):
     return S3C2(3, **small, device="cuda").fit(blobs[0], links=blob_links)
 
 
+def distance(one, two):
+    """Largest relative difference of two networks' weights."""
+    pairs = zip(one.state_dict().values(), two.state_dict().values())
+    return max(float((a.cpu() - b.cpu()).norm() / b.cpu().norm().clamp(min=1e-3)) for a, b in pairs)
+
+
 def test_auto_takes_the_gpu(blobs, blob_links, small):
     model = S3C2(3, **small).fit(blobs[0], links=blob_links)
     assert next(model.clunet_.network_.parameters()).device.type == "cuda"
@@ -94,8 +100,7 @@ def test_a_replica_of_a_stack_is_close_to_the_one_alone(blobs):
             (stacked.labnet_.encoder_, alone.labnet_.encoder_),
             (stacked.clunet_.network_, alone.clunet_.network_),
         ):
-            for a, b in zip(one.parameters(), two.parameters()):
-                assert float((a - b).norm()) <= 1e-4 * float(b.norm()) + 1e-6
+            assert distance(one, two) <= 1e-4
 
 
 def test_captured_steps_are_the_eager_ones(blobs, blob_links, small, monkeypatch):
@@ -123,12 +128,11 @@ def test_replicas_of_different_lengths(many_blobs):
     assert [len(one.history["loss"]) for one in together] == [5, 35, 15]
     for replica, one in zip(replicas, together):
         (alone,) = train_labnets(labnet, rows, [replica], Run(labnet))
-        for a, b in zip(one.network.parameters(), alone.network.parameters()):
-            assert float((a - b).norm()) <= 1e-3 * float(b.norm()) + 1e-6
+        assert distance(one.network, alone.network) <= 1e-3
 
 
 def test_keyed_dropout_drops_at_its_rate_and_per_replica():
-    from s3c2.keyed_dropout import keyed_dropout
+    from s3c2.kernels import keyed_dropout
 
     keys = torch.tensor([11, 2**40 + 7, -5], device="cuda")
     step = torch.tensor(3, device="cuda")
@@ -143,3 +147,30 @@ def test_keyed_dropout_drops_at_its_rate_and_per_replica():
         assert torch.equal(keyed_dropout(x[r], keys[r : r + 1], step, 0.1), y[r])
     other = keyed_dropout(x, keys, step + 1, 0.1)
     assert 0.15 < float(((other == 0) != (y == 0)).float().mean()) < 0.21
+
+
+def test_kernels_agree_with_torch(monkeypatch):
+    from s3c2 import kernels
+
+    keys = torch.tensor([[5], [2**62], [-77]], device="cuda")
+    step, high = (
+        torch.tensor(123456, device="cuda"),
+        torch.tensor([[10], [999], [2**31 - 1]]).cuda(),
+    )
+    drawn = kernels.hashed_integers(keys, step, 5000, high)
+    drawn_each = kernels.hashed_integers(keys, torch.full((3, 1), 123456).cuda(), 5000, 60000)
+    h = torch.rand(400, 200, device="cuda")
+    i, j = torch.randint(400, (2, 3, 500), device="cuda")
+    distances = kernels.pair_distance(h, i, j)
+    x = torch.randn(3, 100, 64, device="cuda", requires_grad=True)
+    y = kernels.keyed_dropout(x, keys[:, 0], step, 0.3, relu=True)
+    assert (y >= 0).all()
+    assert 0.33 < float((y > 0).float().mean()) < 0.37
+    y.square().sum().backward()
+    expected = torch.where(y > 0, 2 * y.detach() / 0.7, 0)
+    assert torch.allclose(x.grad, expected)
+    monkeypatch.setattr(kernels, "triton", None)
+    assert torch.equal(kernels.hashed_integers(keys, step, 5000, high), drawn)
+    assert torch.equal(kernels.hashed_integers(keys.cpu(), 123456, 5000, high.cpu()), drawn.cpu())
+    assert torch.equal(kernels.hashed_integers(keys, 123456, 5000, 60000), drawn_each)
+    assert torch.allclose(kernels.pair_distance(h, i, j), distances, rtol=1e-5)

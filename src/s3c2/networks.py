@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from s3c2.errors import DataError
-from s3c2.keyed_dropout import keyed_dropout
+from s3c2.kernels import keyed_dropout
 
 FILTERS = 32
 KERNELS = (3, 5)
@@ -115,6 +115,11 @@ class Dropout(nn.Module):
         if self.keys is not None:
             return keyed_dropout(x, *self.keys, self.rate)
         return functional.dropout(x, self.rate)
+
+    def after_relu(self, x: Tensor) -> Tensor:
+        """Dropout of max(x, 0) in one pass, where keys are laid in."""
+        assert self.keys is not None
+        return keyed_dropout(x, *self.keys, self.rate, relu=True)
 
     def clear(self) -> None:
         """Forget what was laid in."""

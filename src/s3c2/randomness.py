@@ -16,11 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-# The constants of splitmix64, as signed 64-bit numbers.
-_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
-_MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
-_MIX_2 = 0x94D049BB133111EB - 2**64
-_STEP = 2**32  # draws of one step
+from s3c2.kernels import hashed_integers
 
 
 class Purpose(IntEnum):
@@ -81,14 +77,7 @@ class Draws:
 
     def integers(self, step: int | Tensor, size: int, high: int | Tensor) -> Tensor:
         """Integers in [0, high): (replicas, size). ``step`` and ``high`` may be (replicas, 1)."""
-        # 32 bits, scaled: the bias is below high / 2³².
-        return (hashed_bits(self.key, step, size) * high) >> 32
-
-
-def hashed_bits(key: Tensor, step: int | Tensor, size: int) -> Tensor:
-    """32 random bits for each replica's key, (replicas, 1), and position: (replicas, size)."""
-    position = torch.arange(size, device=key.device)
-    return _shift(_mix(key + (step * _STEP + position) * _GOLDEN), 32)
+        return hashed_integers(self.key, step, size, high)
 
 
 def seed_torch(seed: int, device: torch.device) -> None:
@@ -118,16 +107,3 @@ def _bits(seed: int, purpose: Purpose, step: int, part: int) -> np.random.Philox
     # The counter counts up from its lowest word, so steps and parts never overlap.
     key = np.array([seed % 2**64, int(purpose)], dtype=np.uint64)
     return np.random.Philox(key=key, counter=np.array([0, 0, part, step], dtype=np.uint64))
-
-
-def _mix(z: Tensor) -> Tensor:
-    """The finaliser of splitmix64."""
-    z = (z ^ _shift(z, 30)) * _MIX_1
-    z = (z ^ _shift(z, 27)) * _MIX_2
-    return z ^ _shift(z, 31)
-
-
-def _shift(z: Tensor, bits: int) -> Tensor:
-    """Logical shift to the right; torch's own keeps the sign."""
-    shifted: Tensor = (z >> bits) & (2 ** (64 - bits) - 1)
-    return shifted

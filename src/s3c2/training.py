@@ -118,9 +118,7 @@ class Run:
 def train(task: Task, run: Run) -> list[History]:
     """Train the stacks in place and return each replica's loss terms at every step of its own."""
     on_gpu = task.device.type == "cuda"
-    optimizer = OPTIMIZERS[task.optimizer](
-        task.stacks.parameters(), lr=task.learning_rate, capturable=on_gpu
-    )
+    optimizer = new_optimizer(task)
     history: dict[str, Tensor] = {}
     key = task.stage + task.part
     done, last = 0, max(task.steps)
@@ -154,6 +152,16 @@ def train(task: Task, run: Run) -> list[History]:
         {name: values[: min(done, steps), r].cpu().numpy() for name, values in history.items()}
         for r, steps in enumerate(task.steps)
     ]
+
+
+def new_optimizer(task: Task) -> torch.optim.Optimizer:
+    """The task's optimiser, on a GPU in the form that can be captured."""
+    given: dict[str, Any] = {"lr": task.learning_rate}
+    if task.device.type == "cuda":
+        given["capturable"] = True
+        if task.optimizer == "adam":
+            given["fused"] = True
+    return OPTIMIZERS[task.optimizer](task.stacks.parameters(), **given)
 
 
 def train_step(
