@@ -149,28 +149,53 @@ def test_keyed_dropout_drops_at_its_rate_and_per_replica():
     assert 0.15 < float(((other == 0) != (y == 0)).float().mean()) < 0.21
 
 
-def test_kernels_agree_with_torch(monkeypatch):
-    from s3c2 import kernels
+def test_kernels_agree_with_torch(monkeypatch, blobs):
+    """Integers, batches of links, labels of pairs and taken rows are the same without Triton."""
+    from s3c2 import Links, kernels
+    from s3c2.pairs import GivenLinks, KnownPairs
 
     keys = torch.tensor([[5], [2**62], [-77]], device="cuda")
-    step, high = (
-        torch.tensor(123456, device="cuda"),
-        torch.tensor([[10], [999], [2**31 - 1]]).cuda(),
-    )
+    step = torch.tensor(123456, device="cuda")
+    high = torch.tensor([[10], [999], [2**31 - 1]], device="cuda")
+    links = [Links.from_labels(blobs[1], n, random_state=n) for n in (30, 200, 77)]
+    given = GivenLinks(links, 64, [1, 2, 3], "cuda")
+    known = KnownPairs(links, "cuda")
+    h = torch.rand(120, 200, device="cuda")
+    a, b = torch.randint(120, (2, 3, 5000), device="cuda")
+    threshold = torch.tensor([[30.0], [33.0], [36.0]], device="cuda")
+
     drawn = kernels.hashed_integers(keys, step, 5000, high)
     drawn_each = kernels.hashed_integers(keys, torch.full((3, 1), 123456).cuda(), 5000, 60000)
-    h = torch.rand(400, 200, device="cuda")
-    i, j = torch.randint(400, (2, 3, 500), device="cuda")
-    distances = kernels.pair_distance(h, i, j)
-    x = torch.randn(3, 100, 64, device="cuda", requires_grad=True)
-    y = kernels.keyed_dropout(x, keys[:, 0], step, 0.3, relu=True)
-    assert (y >= 0).all()
-    assert 0.33 < float((y > 0).float().mean()) < 0.37
-    y.square().sum().backward()
-    expected = torch.where(y > 0, 2 * y.detach() / 0.7, 0)
-    assert torch.allclose(x.grad, expected)
+    batches = [given.draw(torch.tensor(t, device="cuda")) for t in (0, 1, 5, 99)]
+    labels = kernels.labelled_pairs(h, a, b, a, b, threshold, known)
+    taken = kernels.take_rows(h.view(120, 10, 20), a)
+    assert 0.2 < float(labels.float().mean()) < 0.8
+
     monkeypatch.setattr(kernels, "triton", None)
     assert torch.equal(kernels.hashed_integers(keys, step, 5000, high), drawn)
     assert torch.equal(kernels.hashed_integers(keys.cpu(), 123456, 5000, high.cpu()), drawn.cpu())
     assert torch.equal(kernels.hashed_integers(keys, 123456, 5000, 60000), drawn_each)
-    assert torch.allclose(kernels.pair_distance(h, i, j), distances, rtol=1e-5)
+    on_cpu = GivenLinks(links, 64, [1, 2, 3], "cpu")
+    for t, batch in zip((0, 1, 5, 99), batches):
+        for name in ("a", "b", "must", "weight"):
+            assert torch.equal(getattr(on_cpu.draw(t), name), getattr(batch, name).cpu())
+    d2 = (h[a] - h[b]).square().sum(-1)
+    clear = (d2 - threshold).abs() > 1e-3  # rounding may decide the others
+    assert torch.equal(known.relabel(a, b, d2 < threshold)[clear], labels[clear])
+    assert torch.equal(h.view(120, 10, 20)[a], taken)
+
+
+def test_dropout_after_a_relu_in_one_pass():
+    from s3c2 import kernels
+
+    keys, step = torch.tensor([5, 2**62, -77], device="cuda"), torch.tensor(9, device="cuda")
+    x = torch.randn(3, 100, 64, device="cuda", requires_grad=True)
+    bias = torch.randn(3, 64, device="cuda", requires_grad=True)
+    y = kernels.keyed_dropout(x, keys, step, 0.3, relu_of_bias=bias)
+    plain = (x + bias.unsqueeze(1)).relu() / 0.7
+    assert torch.allclose(y, torch.where(y > 0, plain, 0))
+    assert 0.6 < float((y > 0).float().mean() / (plain > 0).float().mean()) < 0.8
+    y.square().sum().backward()
+    expected = torch.where(y > 0, 2 * y.detach() / 0.7, 0)
+    assert torch.allclose(x.grad, expected, rtol=1e-5)
+    assert torch.allclose(bias.grad, expected.sum(1), rtol=1e-4, atol=1e-4)

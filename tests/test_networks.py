@@ -37,7 +37,7 @@ def test_dense_networks_are_the_papers():
 def test_convolutional_networks_are_the_papers():
     encoder = CONVOLUTIONAL.build_encoder((1, 28, 28), 0)
     assert kinds(encoder) == [
-        "Conv2d", "ReLU", "MaxPool2d", "Dropout", "Conv2d", "ReLU", "MaxPool2d", "Dropout",
+        "Conv2d", "MaxPool2d", "ReLU", "Dropout", "Conv2d", "MaxPool2d", "ReLU", "Dropout",
         "Flatten", "Linear", "ReLU",
     ]  # fmt: skip
     assert sizes(encoder)[::2] == [(32, 1, 3, 3), (32, 32, 5, 5), (128, 32 * 7 * 7)]

@@ -27,7 +27,7 @@ from s3c2.base import (
 )
 from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows, batches
-from s3c2.kernels import pair_distance
+from s3c2.kernels import labelled_pairs, runs_fused
 from s3c2.labnet import LabNet
 from s3c2.links import Links
 from s3c2.networks import Architecture
@@ -309,9 +309,11 @@ class PoolPairs:
         """Row numbers of both ends and whether they are a must-link: (replicas, size) each."""
         a, b = self.pairs.draw(step)
         i, j = a + self.first, b + self.first
-        d2 = pair_distance(self.h, i, j)
         if self.numbers is not None:
             a, b = self.numbers[i], self.numbers[j]
+        if runs_fused(self.h):
+            return a, b, labelled_pairs(self.h, i, j, a, b, self.threshold, self.known)
+        d2 = losses.squared_distance(self.h[i], self.h[j])
         return a, b, self.known.relabel(a, b, losses.is_must_link(d2, self.threshold))
 
 

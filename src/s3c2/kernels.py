@@ -44,8 +44,9 @@ if triton is not None:
 
     @triton.jit
     def _drop(
-        x, y, keys, step, per_replica, dropped, scale, RELU: tl.constexpr, BLOCK: tl.constexpr
-    ):
+        x, bias, y, keys, step, per_replica, width, dropped, scale,
+        BIAS: tl.constexpr, RELU: tl.constexpr, BLOCK: tl.constexpr,
+    ):  # fmt: skip
         r = tl.program_id(1)
         at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         inside = at < per_replica
@@ -58,7 +59,9 @@ if triton is not None:
         h = (h ^ (h >> 16)) * 0x9E3779B1
         h = h ^ (h >> 15)
         first = r.to(tl.int64) * per_replica
-        value = tl.load(x + first + at, mask=inside, other=0.0)
+        value = tl.load(x + first + at, mask=inside, other=0.0).to(tl.float32)
+        if BIAS:
+            value += tl.load(bias + r * width + at % width, mask=inside, other=0.0)
         kept = h >= dropped.to(tl.uint32)
         if RELU:
             kept = kept & (value > 0)
@@ -73,13 +76,76 @@ if triton is not None:
         tl.store(out + at, tl.where(v > 0, g * scale, 0.0), mask=inside)
 
     @triton.jit
-    def _pair_distance(out, h, i, j, size, D: tl.constexpr, BLOCK: tl.constexpr):
-        pair = tl.program_id(0)
+    def _labelled(
+        out, h, i, j, a, b, threshold, keys, known, n, longest, rounds, size, width,
+        BLOCK: tl.constexpr,
+    ):  # fmt: skip
+        r = tl.program_id(1)
+        pair = r.to(tl.int64) * size + tl.program_id(0)
         at = tl.arange(0, BLOCK)
-        inside = at < size
-        a = tl.load(h + tl.load(i + pair) * size + at, mask=inside, other=0.0)
-        b = tl.load(h + tl.load(j + pair) * size + at, mask=inside, other=0.0)
-        tl.store(out + pair, tl.sum((a - b) * (a - b)))
+        inside = at < width
+        left = tl.load(h + tl.load(i + pair) * width + at, mask=inside, other=0.0)
+        right = tl.load(h + tl.load(j + pair) * width + at, mask=inside, other=0.0)
+        must = tl.sum((left - right) * (left - right)) < tl.load(threshold + r)
+        x, y = tl.load(a + pair), tl.load(b + pair)
+        key = tl.minimum(x, y) * n + tl.maximum(x, y)
+        first = r.to(tl.int64) * longest
+        low, high = first, first + longest
+        for _ in range(rounds):  # the first key that is not below this one
+            middle = (low + high) // 2
+            below = tl.load(keys + tl.minimum(middle, first + longest - 1)) < key
+            low = tl.where(below & (low < high), middle + 1, low)
+            high = tl.where(below, high, middle)
+        low = tl.minimum(low, first + longest - 1)
+        given = tl.load(keys + low) == key
+        must = tl.where(given, tl.load(known + low) != 0, must) | (x == y)
+        tl.store(out + pair, must)
+
+    @triton.jit
+    def _take(out, X, index, width, BLOCK: tl.constexpr):
+        row = tl.program_id(0).to(tl.int64)
+        source = tl.load(index + row) * width
+        for start in range(0, width, BLOCK):
+            at = start + tl.arange(0, BLOCK)
+            inside = at < width
+            tl.store(out + row * width + at, tl.load(X + source + at, mask=inside), mask=inside)
+
+    @triton.jit
+    def _links(
+        a, b, must, weight, step, key, walk, count, multipliers, shuffled, n_shuffles,
+        table_a, table_b, table_must, table_weight, batch, longest, row_length, orders,
+        BLOCK: tl.constexpr,
+    ):  # fmt: skip
+        r = tl.program_id(0)
+        at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+        inside = at < batch
+        now, steps, n = tl.load(step), tl.load(walk + r), tl.load(count + r)
+        i = (now % steps) * batch + at
+        lane = tl.arange(0, 4)
+        z = tl.load(key + r).to(tl.uint64)
+        z = z + (((now // steps).to(tl.uint64) << 32) + lane.to(tl.uint64)) * 0x9E3779B97F4A7C15
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB
+        drawn = ((z ^ (z >> 31)) >> 33).to(tl.int64)  # 31 bits
+        order = tl.sum(tl.where(lane == 0, drawn, 0))
+        start = tl.sum(tl.where(lane == 1, drawn, 0)) % n
+        shuffle = tl.sum(tl.where(lane == 2, drawn, 0)) % tl.load(n_shuffles + r)
+        multiplier = tl.load(multipliers + r * orders + order % orders)
+        position = (multiplier * i + start) % n
+        row = r.to(tl.int64)
+        number = tl.load(shuffled + row * row_length + shuffle * longest + position, mask=inside)
+        source = row * longest + number
+        to = row * batch + at
+        tl.store(a + to, tl.load(table_a + source, mask=inside), mask=inside)
+        tl.store(b + to, tl.load(table_b + source, mask=inside), mask=inside)
+        tl.store(must + to, tl.load(table_must + source, mask=inside), mask=inside)
+        w = tl.load(table_weight + source, mask=inside)
+        tl.store(weight + to, tl.where(i < n, w, 0.0), mask=inside)
+
+
+def runs_fused(x: Tensor) -> bool:
+    """Whether these kernels serve this tensor."""
+    return x.is_cuda and triton is not None
 
 
 def hashed_integers(key: Tensor, step: int | Tensor, size: int, high: int | Tensor) -> Tensor:
@@ -90,7 +156,7 @@ def hashed_integers(key: Tensor, step: int | Tensor, size: int, high: int | Tens
     key : (replicas, 1), int64
     step, high : numbers, or (replicas, 1); the bias is below high / 2³²
     """
-    if key.is_cuda and triton is not None and isinstance(step, Tensor):
+    if runs_fused(key) and isinstance(step, Tensor):
         high = torch.full((), high, device=key.device) if isinstance(high, int) else high
         out = torch.empty(len(key), size, dtype=torch.int64, device=key.device)
         grid = (len(key), triton.cdiv(size, BLOCK))
@@ -116,21 +182,56 @@ def _shift(z: Tensor, bits: int) -> Tensor:
     return shifted
 
 
-def pair_distance(h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-    """‖h[i] − h[j]‖² of rows by number, the shape of i."""
-    if h.is_cuda and triton is not None:
-        out = torch.empty(i.shape, device=h.device)
-        width = h.shape[1]
-        block = triton.next_power_of_2(width)
-        _pair_distance[(i.numel(),)](
-            out, h, i.contiguous(), j.contiguous(), width, D=width, BLOCK=block
-        )
-        return out
-    return (h[i] - h[j]).square().sum(-1)
+def take_rows(X: Tensor, index: Tensor) -> Tensor:
+    """X[index], (replicas, rows) → (replicas, rows, …)."""
+    if not runs_fused(X):
+        return X[index]
+    out = torch.empty(*index.shape, *X.shape[1:], dtype=X.dtype, device=X.device)
+    width = X[0].numel()
+    block = min(1024, triton.next_power_of_2(width))
+    _take[(index.numel(),)](out, X, index.contiguous(), width, BLOCK=block)
+    return out
+
+
+def labelled_pairs(
+    h: Tensor, i: Tensor, j: Tensor, a: Tensor, b: Tensor, threshold: Tensor, known: Any
+) -> Tensor:
+    """Whether pairs are must-links, all in one kernel: (replicas, pairs).
+
+    Parameters
+    ----------
+    h : representation, rows of all pools
+    i, j : rows of h
+    a, b : rows of X
+    threshold : (replicas, 1)
+    known : KnownPairs
+    """
+    out = torch.empty(i.shape, dtype=torch.bool, device=h.device)
+    longest = known.keys.shape[1]
+    _labelled[(i.shape[1], i.shape[0])](
+        out, h, i.contiguous(), j.contiguous(), a.contiguous(), b.contiguous(), threshold,
+        known.keys, known.must, known.n, longest, longest.bit_length() + 1, i.shape[1], h.shape[1],
+        BLOCK=triton.next_power_of_2(h.shape[1]),
+    )  # fmt: skip
+    return out
+
+
+def drawn_links(given: Any, step: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The batch of GivenLinks in one kernel: ends, labels and weights, (replicas, batch) each."""
+    shape, device = (len(given.n), given.batch), given.n.device
+    a, b = (torch.empty(shape, dtype=torch.int64, device=device) for _ in range(2))
+    must = torch.empty(shape, dtype=torch.bool, device=device)
+    weight = torch.empty(shape, device=device)
+    _links[(shape[0], triton.cdiv(given.batch, 128))](
+        a, b, must, weight, step, given.draws.key, given.walk, given.n, given.multipliers,
+        given.shuffled, given.n_shuffles, given.a, given.b, given.must, given.weight, given.batch,
+        given.a.shape[1], given.shuffled.shape[1], given.multipliers.shape[1], BLOCK=128,
+    )  # fmt: skip
+    return a, b, must, weight
 
 
 def keyed_dropout(
-    x: Tensor, keys: Tensor, step: Tensor, rate: float, *, relu: bool = False
+    x: Tensor, keys: Tensor, step: Tensor, rate: float, *, relu_of_bias: Tensor | None = None
 ) -> Tensor:
     """Dropout whose units depend on a key, a step and their place, and on nothing else.
 
@@ -142,51 +243,54 @@ def keyed_dropout(
     keys : (replicas,), int64
     step : (), int64, on the device
     rate : float
-    relu : whether max(x, 0) is taken first, in the same pass
+    relu_of_bias : (replicas, columns); max(x + bias, 0) is taken first, in the same pass
     """
     apply: Any = _KeyedDropout.apply
-    out: Tensor = apply(_dense_memory(x), keys, step, rate, relu)
+    out: Tensor = apply(_dense_memory(x), keys, step, rate, relu_of_bias)
     return out
 
 
 class _KeyedDropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, keys: Tensor, step: Tensor, rate: float, relu: bool) -> Tensor:
-        y = _dropped(x, keys, step, rate, relu)
+    def forward(
+        ctx: Any, x: Tensor, keys: Tensor, step: Tensor, rate: float, bias: Tensor | None
+    ) -> Tensor:
+        y = _dropped(x, keys, step, rate, bias)
         # After a ReLU the units that passed are those above 0, and no hash is needed again.
-        ctx.save_for_backward(*((y,) if relu else (keys, step)))
-        ctx.rate, ctx.relu, ctx.stride = rate, relu, x.stride()
+        ctx.save_for_backward(*((keys, step) if bias is None else (y,)))
+        ctx.rate, ctx.stride, ctx.relu = rate, x.stride(), bias is not None
         return y
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, Tensor | None]:
         if grad.stride() != ctx.stride:  # the mask goes by the place in memory
             grad = torch.empty_strided(
                 grad.shape, ctx.stride, dtype=grad.dtype, device=grad.device
             ).copy_(grad)
-        if ctx.relu:
-            (y,) = ctx.saved_tensors
-            return _passed(grad, y, 1 / (1 - ctx.rate)), None, None, None, None
-        keys, step = ctx.saved_tensors
-        return _dropped(grad, keys, step, ctx.rate, False), None, None, None, None
+        if not ctx.relu:
+            keys, step = ctx.saved_tensors
+            return _dropped(grad, keys, step, ctx.rate, None), None, None, None, None
+        (y,) = ctx.saved_tensors
+        passed = _passed(grad, y, 1 / (1 - ctx.rate))
+        return passed, None, None, None, passed.sum(1, dtype=torch.float32)
 
 
-def _dropped(x: Tensor, keys: Tensor, step: Tensor, rate: float, relu: bool) -> Tensor:
+def _dropped(x: Tensor, keys: Tensor, step: Tensor, rate: float, bias: Tensor | None) -> Tensor:
     per_replica = x.numel() // len(keys)
-    if triton is None or not x.is_cuda:
-        bits = hashed_bits(keys[:, None], step, per_replica)
-        kept = (bits >= int(rate * 2**32)).view(x.shape)
-        return (x.relu() if relu else x) * kept / (1 - rate)
+    if not runs_fused(x):
+        kept = (hashed_bits(keys[:, None], step, per_replica) >= int(rate * 2**32)).view(x.shape)
+        return (x if bias is None else (x + bias.unsqueeze(1)).relu()) * kept / (1 - rate)
     y = torch.empty_like(x)
-    grid = (triton.cdiv(per_replica, BLOCK), len(keys))
-    _drop[grid](
-        x, y, keys, step, per_replica, int(rate * 2**32), 1 / (1 - rate), RELU=relu, BLOCK=BLOCK
-    )
+    relu = bias is not None
+    _drop[(triton.cdiv(per_replica, BLOCK), len(keys))](
+        x, bias if relu else x, y, keys, step, per_replica, x.shape[-1], int(rate * 2**32),
+        1 / (1 - rate), BIAS=relu, RELU=relu, BLOCK=BLOCK,
+    )  # fmt: skip
     return y
 
 
 def _passed(grad: Tensor, y: Tensor, scale: float) -> Tensor:
-    if triton is None or not grad.is_cuda:
+    if not runs_fused(grad):
         return grad * (y > 0) * scale
     out = torch.empty_like(grad)
     _where_positive[(triton.cdiv(y.numel(), BLOCK),)](grad, y, out, y.numel(), scale, BLOCK=BLOCK)

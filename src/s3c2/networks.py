@@ -116,10 +116,10 @@ class Dropout(nn.Module):
             return keyed_dropout(x, *self.keys, self.rate)
         return functional.dropout(x, self.rate)
 
-    def after_relu(self, x: Tensor) -> Tensor:
-        """Dropout of max(x, 0) in one pass, where keys are laid in."""
+    def of_relu(self, x: Tensor, bias: Tensor) -> Tensor:
+        """Dropout of max(x + bias, 0) in one pass, where keys are laid in."""
         assert self.keys is not None
-        return keyed_dropout(x, *self.keys, self.rate, relu=True)
+        return keyed_dropout(x, *self.keys, self.rate, relu_of_bias=bias)
 
     def clear(self) -> None:
         """Forget what was laid in."""
@@ -268,13 +268,14 @@ def _convolutions(shape: tuple[int, ...], dropout: float) -> tuple[list[nn.Modul
     channels, height, width = shape
     half, quarter = (height // 2, width // 2), (height // 4, width // 4)
     body = [
+        # ReLU and maximum commute, and after the pooling there is a quarter to do.
         nn.Conv2d(channels, FILTERS, KERNELS[0], padding="same"),  # (rows, 32, h, w)
-        nn.ReLU(),
         nn.MaxPool2d(2),  # (rows, 32, h/2, w/2)
+        nn.ReLU(),
         Dropout(dropout, (FILTERS, *half)),
         nn.Conv2d(FILTERS, FILTERS, KERNELS[1], padding="same"),
-        nn.ReLU(),
         nn.MaxPool2d(2),  # (rows, 32, h/4, w/4)
+        nn.ReLU(),
         Dropout(dropout, (FILTERS, *quarter)),
         nn.Flatten(),
     ]

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from s3c2.kernels import drawn_links, runs_fused
 from s3c2.links import Links
 from s3c2.randomness import Draws, Purpose, generator
 
@@ -72,32 +73,34 @@ class GivenLinks:
         self.weight = weight.float()
         self.steps_per_epoch = [-(-n // batch) for n in counts]
         self.n = torch.tensor(counts, device=device)[:, None]  # (replicas, 1)
-        self._walk = torch.tensor(
+        self.walk = torch.tensor(
             [1] * len(counts) if fresh else self.steps_per_epoch, device=device
         )[:, None]
         rngs = [generator(seed, Purpose.LINKS) for seed in seeds]
         multipliers = [_prime_to(n, rng) for n, rng in zip(counts, rngs)]
-        self._multipliers = torch.from_numpy(np.stack(multipliers)).to(device)
+        self.multipliers = torch.from_numpy(np.stack(multipliers)).to(device)
         # As many shuffles for every number of links as a replica of that number has alone.
         shuffles = [_shuffles(n, rng) for n, rng in zip(counts, rngs)]
         self._longest = longest
-        self._n_shuffles = torch.tensor([len(s) for s in shuffles], device=device)[:, None]
+        self.n_shuffles = torch.tensor([len(s) for s in shuffles], device=device)[:, None]
         padded = np.zeros((len(links), max(map(len, shuffles)), longest), dtype=np.int64)
         for row, shuffle in enumerate(shuffles):
             padded[row, : len(shuffle), : counts[row]] = shuffle
-        self._shuffled = torch.from_numpy(padded).to(device).flatten(1)  # (replicas, …)
-        self._draws = Draws(seeds, Purpose.LINKS, device)
+        self.shuffled = torch.from_numpy(padded).to(device).flatten(1)  # (replicas, …)
+        self.draws = Draws(seeds, Purpose.LINKS, device)
         self._position = torch.arange(batch, device=device)
 
     def draw(self, step: int | Tensor) -> Pairs:
         """The batch of this step."""
-        epoch = step // self._walk  # (replicas, 1)
-        i = (step % self._walk) * self.batch + self._position  # (replicas, batch)
-        drawn = self._draws.integers(epoch, 3, 2**31)  # (replicas, 3)
-        multiplier = self._multipliers.gather(1, drawn[:, :1] % ORDERS)
+        if isinstance(step, Tensor) and runs_fused(self.n):
+            return Pairs(*drawn_links(self, step))
+        epoch = step // self.walk  # (replicas, 1)
+        i = (step % self.walk) * self.batch + self._position  # (replicas, batch)
+        drawn = self.draws.integers(epoch, 3, 2**31)  # (replicas, 3)
+        multiplier = self.multipliers.gather(1, drawn[:, :1] % ORDERS)
         position = (multiplier * i + drawn[:, 1:2] % self.n) % self.n
-        shuffle = drawn[:, 2:] % self._n_shuffles
-        number = self._shuffled.gather(1, shuffle * self._longest + position)
+        shuffle = drawn[:, 2:] % self.n_shuffles
+        number = self.shuffled.gather(1, shuffle * self._longest + position)
         weight = self.weight.gather(1, number) * (i < self.n)
         return Pairs(
             self.a.gather(1, number), self.b.gather(1, number), self.must.gather(1, number), weight
@@ -126,11 +129,11 @@ class RandomPairs:
     ) -> None:
         self.n = n
         self.size = size
-        self._draws = Draws(seeds, Purpose.PAIRS, device)
+        self.draws = Draws(seeds, Purpose.PAIRS, device)
 
     def draw(self, step: int | Tensor) -> tuple[Tensor, Tensor]:
         """Row numbers of both ends, (replicas, size) each."""
-        ends = self._draws.integers(step, 2 * self.size, self.n)
+        ends = self.draws.integers(step, 2 * self.size, self.n)
         return ends[:, : self.size], ends[:, self.size :]
 
 

@@ -17,6 +17,7 @@ from scipy import sparse
 from torch import Tensor
 
 from s3c2.errors import DataError
+from s3c2.kernels import take_rows
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 RESIDENT_SHARE = 0.4  # of a GPU's free memory, for X
@@ -89,7 +90,7 @@ class Rows:
     def take_replicas(self, index: Tensor) -> Tensor:
         """Rows by number for each replica: (replicas, rows) → (replicas, rows, *shape)."""
         if self.resident is not None:
-            return (self.resident if self.half is None else self.half)[index]
+            return take_rows(self.resident if self.half is None else self.half, index)
         return self.take(index.flatten().cpu().numpy()).view(*index.shape, *self.shape)
 
     def settle(self, precision: str = "float32") -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -81,15 +81,16 @@ class Stack(nn.Module):
         else:
             weights = dict(zip(self._names, self.stacked))
         layers = list(self._template[0].named_children())
-        skip = False
-        for (name, layer), (_, after) in zip(layers, [*layers[1:], ("", nn.Identity())]):
-            if skip:
-                skip = False
-            elif isinstance(layer, nn.ReLU) and isinstance(after, Dropout) and after.keys:
-                x = after.after_relu(x)
-                skip = True
+        while layers:
+            (name, layer), *rest = layers
+            following = [one for _, one in rest[:2]]
+            if isinstance(layer, nn.Linear) and _is_keyed_relu(following):
+                x = torch.bmm(x, weights[f"{name}.weight"].transpose(1, 2))
+                x = following[1].of_relu(x, weights[f"{name}.bias"])
+                layers = rest[2:]
             else:
                 x = _apply_dense(name, layer, weights, x)
+                layers = rest
         return x
 
     def dropouts(self) -> dict[str, Dropout]:
@@ -159,6 +160,16 @@ def stack_size(network: nn.Module, rows: int, device: torch.device) -> int:
     weights = 5 * sum(p.numel() for p in network.parameters())
     free = torch.cuda.mem_get_info(device)[0]
     return max(1, int(0.5 * free) // (4 * (activations + weights)))
+
+
+def _is_keyed_relu(layers: Sequence[nn.Module]) -> TypeGuard[tuple[nn.ReLU, Dropout]]:
+    """Whether these are a ReLU and a dropout that run as one kernel with the layer before."""
+    return (
+        len(layers) == 2
+        and isinstance(layers[0], nn.ReLU)
+        and isinstance(layers[1], Dropout)
+        and layers[1].keys is not None
+    )
 
 
 class _ExactLinear(torch.autograd.Function):
