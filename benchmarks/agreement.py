@@ -27,7 +27,7 @@ from s3c2.labnet import LabNetReplica
 from s3c2.labnet import step_losses as labnet_losses
 from s3c2.networks import Dropout
 from s3c2.pairs import GivenLinks
-from s3c2.randomness import dropout_mask
+from s3c2.randomness import dropout_masks
 from s3c2.rows import Rows
 from s3c2.stack import Stack
 from s3c2.training import Run, Task, train
@@ -39,8 +39,10 @@ SEED = 0
 
 def lay_masks(network, rows, seed, step):
     """The masks that the library draws for this step."""
-    for part, layer in enumerate(m for m in network if isinstance(m, Dropout)):
-        layer.mask = dropout_mask((rows, *layer.size), layer.rate, seed, step, part)
+    layers = [layer for layer in network if isinstance(layer, Dropout)]
+    sizes, rates = [rows * layer.size[0] for layer in layers], [layer.rate for layer in layers]
+    for layer, mask in zip(layers, dropout_masks(sizes, rates, seed, step)):
+        layer.mask = torch.from_numpy(mask).view(rows, -1)
 
 
 def plain_labnet(network, X, given, n_steps, *, masks=True):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from s3c2.networks import Dropout
-from s3c2.randomness import Draws, Purpose, dropout_mask, generator, seed_from
+from s3c2.randomness import Draws, Purpose, dropout_masks, generator, seed_from
 from s3c2.stack import Stack
 
 
@@ -31,7 +31,9 @@ def test_seeds_purposes_steps_and_parts_have_streams_of_their_own():
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_mask_drops_at_its_rate_and_keeps_the_mean(rate):
-    drawn = dropout_mask((400, 500), rate, seed=1, step=2, part=0)
+    first, drawn = dropout_masks([333, 200_000], [0.5, rate], seed=1, step=2)
+    assert first.shape == (333,)
+    drawn = torch.from_numpy(drawn).view(400, 500)
     share = float((drawn == 0).float().mean())
     assert share == pytest.approx(rate, abs=5 * np.sqrt(rate * (1 - rate) / 200_000))
     assert float(drawn.max()) == pytest.approx(1 / (1 - rate), rel=1e-3)
@@ -46,7 +48,7 @@ def test_masks_are_laid_in_and_removed():
     network.append(torch.nn.Linear(6, 1))
     stack = Stack([network])
     stack.lay_dropout(4, [0], step=0)
-    first, last = stack.dropouts().values()
+    first, last = stack.layers_that_drop
     assert first.mask.shape == (4, 6)
     assert not torch.equal(first.mask, last.mask)
     assert torch.equal(first(torch.ones(4, 6)), first.mask)

@@ -88,19 +88,28 @@ def seed_torch(seed: int, device: torch.device) -> None:
         torch.default_generator.manual_seed(seed)
 
 
-def dropout_mask(shape: tuple[int, ...], rate: float, seed: int, step: int, part: int) -> Tensor:
-    """A dropout mask on the CPU: 0 with probability ``rate``, otherwise 1 / (1 − rate).
+def dropout_masks(
+    sizes: Sequence[int], rates: Sequence[float], seed: int, step: int
+) -> list[NDArray[np.float32]]:
+    """Dropout masks on the CPU: 0 with probability ``rate``, otherwise 1 / (1 − rate).
 
     Each 64-bit draw decides four units, sixteen bits each, so the rate is met within 1/65,536; the
     scale uses the rate that is really drawn, which keeps the mean exact.
+
+    Parameters
+    ----------
+    sizes, rates : number of units and rate of each mask
     """
-    size = int(np.prod(shape))
-    dropped = min(round(rate * 2**16), 2**16 - 1)
-    words = _bits(seed, Purpose.DROPOUT, step, part).random_raw(-(-size // 4))
-    lanes: NDArray[np.uint16] = words.view(np.uint16)[:size]
-    scale = np.float32(2**16 / (2**16 - dropped))
-    kept: NDArray[np.float32] = np.multiply(lanes >= dropped, scale, dtype=np.float32)
-    return torch.from_numpy(kept).view(shape)
+    words = _bits(seed, Purpose.DROPOUT, step, 0).random_raw(-(-sum(sizes) // 4))
+    lanes: NDArray[np.uint16] = words.view(np.uint16)
+    masks, start = [], 0
+    for size, rate in zip(sizes, rates):
+        dropped = min(round(rate * 2**16), 2**16 - 1)
+        scale = np.float32(2**16 / (2**16 - dropped))
+        kept = lanes[start : start + size] >= dropped
+        masks.append(np.multiply(kept, scale, dtype=np.float32))
+        start += size
+    return masks
 
 
 def _bits(seed: int, purpose: Purpose, step: int, part: int) -> np.random.Philox:

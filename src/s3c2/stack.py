@@ -9,15 +9,17 @@ module itself, whatever it is; networks that are not dense are trained one after
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from s3c2.networks import Dropout
-from s3c2.randomness import Purpose, derived_seed, dropout_mask
+from s3c2.randomness import Purpose, derived_seed, dropout_masks
 from s3c2.training import History, Run, Task, train
 
 R = TypeVar("R")
@@ -50,6 +52,11 @@ class Stack(nn.Module):
         self.n = len(networks)
         # In a list the template's own parameters are not this module's.
         self._template = [copy.deepcopy(networks[0])]
+        self.layers_that_drop = [
+            layer
+            for layer in self._template[0].modules()
+            if isinstance(layer, Dropout) and layer.rate > 0
+        ]
         if self.n == 1:
             self.only = self._template[0]
             return
@@ -93,30 +100,25 @@ class Stack(nn.Module):
                 layers = rest
         return x
 
-    def dropouts(self) -> dict[str, Dropout]:
-        """The Dropout layers, by name."""
-        return {
-            name: layer
-            for name, layer in self._template[0].named_modules()
-            if isinstance(layer, Dropout) and layer.rate > 0
-        }
-
     def lay_dropout(self, rows: int, seeds: Sequence[int], step: int | Tensor) -> None:
         """Lay in the dropout of one step, each replica's from its own seed."""
-        for part, layer in enumerate(self.dropouts().values()):
-            if isinstance(step, Tensor):
+        layers = self.layers_that_drop
+        if isinstance(step, Tensor):
+            for part, layer in enumerate(layers):
                 if layer.keys is None:
-                    keys = torch.tensor([derived_seed(s, Purpose.DROPOUT, part) for s in seeds])
-                    layer.keys = (keys.to(step.device), step)
-                continue
-            masks = [
-                dropout_mask((rows, *layer.size), layer.rate, seed, step, part) for seed in seeds
-            ]
-            layer.mask = masks[0] if self.n == 1 else torch.stack(masks)
+                    keys = [derived_seed(seed, Purpose.DROPOUT, part) for seed in seeds]
+                    layer.keys = (torch.tensor(keys, device=step.device), step)
+            return
+        sizes = [rows * math.prod(layer.size) for layer in layers]
+        rates = [layer.rate for layer in layers]
+        drawn = [dropout_masks(sizes, rates, seed, step) for seed in seeds]
+        for layer, *masks in zip(layers, *drawn):
+            mask = torch.from_numpy(masks[0] if self.n == 1 else np.stack(masks))
+            layer.mask = mask.view(*mask.shape[:-1], rows, *layer.size)
 
     def clear_dropout(self) -> None:
         """Give the Dropout layers back their ordinary behaviour."""
-        for layer in self.dropouts().values():
+        for layer in self.layers_that_drop:
             layer.clear()
 
     def train(self, mode: bool = True) -> Stack:
