@@ -149,10 +149,10 @@ def clunets(rows, links, labnet, classes, count, n_links, n_pairs, precision="fl
 def row(what: str, reference: float, ours: float, replicas: int, reach: str, note: str = ""):
     return {
         "measure": what,
-        "reference_ms_per_model_step": round(1e3 * reference, 4),
-        "ours_ms_per_model_step": round(1e3 * ours / replicas, 4),
-        "ours_ms_per_step": round(1e3 * ours, 4),
-        "times_faster": round(reference * replicas / ours, 2),
+        "reference_ms_per_model_step": round(float(1e3 * reference), 4),
+        "ours_ms_per_model_step": round(float(1e3 * ours / replicas), 4),
+        "ours_ms_per_step": round(float(1e3 * ours), 4),
+        "times_faster": round(float(reference * replicas / ours), 2),
         "reach": reach,
         "note": note,
     }

@@ -19,6 +19,8 @@ def machine() -> str:
     if info.exists():
         names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
         model = names[0].split(":", 1)[1].strip() if names else model
+    if torch.cuda.is_available():
+        model = f"{torch.cuda.get_device_name()}, {model}"
     return (
         f"{model}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, "
         f"Python {platform.python_version()}, torch {torch.__version__}"
