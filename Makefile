@@ -39,6 +39,7 @@ format: $(READY) ## let ruff mend what it can
 benchmarks: $(READY) ## speed, memory and agreement with plain torch, into benchmarks/results
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/stacks.py --repeats 9
 
 constraints: $(READY) ## write constraints.txt anew from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.txt

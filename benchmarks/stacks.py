@@ -31,7 +31,7 @@ from s3c2.training import Run
 
 from tables import RESULTS, publish
 
-REPLICAS = 30
+REPLICAS = int(os.environ.get("S3C2_REPLICAS", "30"))  # fewer for a smoke test
 
 
 def clock() -> float:

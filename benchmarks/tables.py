@@ -1,4 +1,7 @@
-"""Benchmark tables: printed, and kept as CSV with the machine named."""
+"""Benchmark tables: printed, and kept as CSV with the machine named.
+
+They go to benchmarks/results, or to the folder that S3C2_RESULTS names.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(os.environ.get("S3C2_RESULTS", Path(__file__).parent / "results"))
 
 
 def machine() -> str:
@@ -30,7 +33,7 @@ def machine() -> str:
 def publish(name: str, rows: list[dict[str, object]]) -> None:
     """Print the table and write it to results/NAME.csv."""
     rows = [{**row, "machine": machine()} for row in rows]
-    RESULTS.mkdir(exist_ok=True)
+    RESULTS.mkdir(parents=True, exist_ok=True)
     with open(RESULTS / f"{name}.csv", "w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()

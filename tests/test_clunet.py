@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from s3c2 import CluNet, LabNet, Links, losses
-from s3c2.clunet import Pool, PoolPairs, pair_loss
+from s3c2.clunet import pair_loss
 from s3c2.errors import LinksError
+from s3c2.pool import Pool, PoolPairs
 from s3c2.rows import Rows
 
 

@@ -26,14 +26,13 @@ from s3c2.base import (
     unpack_network,
 )
 from s3c2.errors import LinksError
-from s3c2.inference import apply_to_rows, batches
-from s3c2.kernels import labelled_pairs, runs_fused
+from s3c2.inference import apply_to_rows
 from s3c2.labnet import LabNet
 from s3c2.links import Links
 from s3c2.networks import Architecture
-from s3c2.pairs import GivenLinks, KnownPairs, RandomPairs
-from s3c2.progress import Progress
-from s3c2.randomness import Purpose, derived_seed, generator
+from s3c2.pairs import GivenLinks
+from s3c2.pool import Pool, PoolPairs
+from s3c2.randomness import Purpose, derived_seed
 from s3c2.rows import Rows
 from s3c2.stack import Stack, Trained, train_stacks
 from s3c2.training import OPTIMIZERS, History, Losses, Run, Task, check_converged, converged
@@ -248,73 +247,6 @@ class CluNet(ClusterMixin, SiameseEstimator):
         self.network_ = network
         if "labels" in tensors:
             self.labels_ = tensors["labels"].numpy().astype(np.int64)
-
-
-class Pool:
-    """Rows from which random pairs are drawn, with a frozen LabNet's representation of them.
-
-    The representation is computed once for as many rows as ``cache_memory`` holds: all of them,
-    or a uniform sample.
-    """
-
-    def __init__(self, rows: Rows, labnet: LabNet, cache_memory: int, seed: int) -> None:
-        # LabNet's own shape and scaling, which may differ from CluNet's.
-        rows = Rows(rows.X, labnet._row_shape(), labnet.scaling_, rows.device)
-        capacity = max(2, cache_memory // (4 * labnet._n_features_out))
-        self.numbers: Tensor | None = None  # all rows
-        if rows.n > capacity:
-            chosen = generator(seed, Purpose.POOL).choice(rows.n, capacity, replace=False)
-            numbers = np.sort(chosen)
-            self.numbers = torch.from_numpy(numbers).to(rows.device)
-            rows = rows.subset(numbers)
-        self.h = torch.empty(rows.n, labnet._n_features_out, device=rows.device)
-        with Progress("representing", rows.n, labnet.verbose) as progress:
-            for start, h in batches(labnet.encoder_, rows):
-                self.h[start : start + len(h)] = h
-                progress.update(start + len(h))
-
-
-class PoolPairs:
-    """Random pairs of each replica's pool, with its LabNet's labels.
-
-    Replicas that share a pool share its memory.
-
-    Parameters
-    ----------
-    pools, thresholds, links, seeds : one for each replica
-    size : number of pairs
-    """
-
-    def __init__(
-        self,
-        pools: Sequence[Pool],
-        thresholds: Sequence[float],
-        links: Sequence[Links],
-        size: int,
-        seeds: Sequence[int],
-        device: torch.device,
-    ) -> None:
-        different = list({id(pool): pool for pool in pools}.values())
-        n = len(pools[0].h)
-        place = [next(i for i, one in enumerate(different) if one is pool) for pool in pools]
-        self.first = torch.tensor(place, device=device)[:, None] * n  # (replicas, 1)
-        self.threshold = torch.tensor(thresholds, device=device)[:, None]
-        self.h = different[0].h if len(different) == 1 else torch.cat([p.h for p in different])
-        numbers = [pool.numbers for pool in different if pool.numbers is not None]
-        self.numbers = torch.cat(numbers) if numbers else None
-        self.pairs = RandomPairs(n, size, seeds, device)
-        self.known = KnownPairs(links, device)
-
-    def draw(self, step: int | Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Row numbers of both ends and whether they are a must-link: (replicas, size) each."""
-        a, b = self.pairs.draw(step)
-        i, j = a + self.first, b + self.first
-        if self.numbers is not None:
-            a, b = self.numbers[i], self.numbers[j]
-        if runs_fused(self.h):
-            return a, b, labelled_pairs(self.h, i, j, a, b, self.threshold, self.known)
-        d2 = losses.squared_distance(self.h[i], self.h[j])
-        return a, b, self.known.relabel(a, b, losses.is_must_link(d2, self.threshold))
 
 
 @dataclass(frozen=True)

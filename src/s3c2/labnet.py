@@ -25,6 +25,7 @@ from s3c2.base import (
     pack_network,
     unpack_network,
 )
+from s3c2.distances import are_must_links, link_distances, squared_distances
 from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows
 from s3c2.links import Links
@@ -186,11 +187,11 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
                 f"distance compares rows in pairs: X_a has {len(h_a)} rows and X_b {len(h_b)}. "
                 "Give as many of both."
             )
-        return _distance(h_a, h_b)
+        return squared_distances(h_a, h_b)
 
     def same(self, X_a: Any, X_b: Any) -> NDArray[np.bool_]:
         """Whether row i of X_a and row i of X_b are a must-link, d² < T: (n,)."""
-        return _is_must(self.distance(X_a, X_b), self.threshold_)
+        return are_must_links(self.distance(X_a, X_b), self.threshold_)
 
     def rates(
         self,
@@ -213,7 +214,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         """
         must, cannot = self.link_distances(links, X, sample_id=sample_id)
         T = self.threshold_ if threshold is None else threshold
-        return Rates.of(_is_must(must, T), ~_is_must(cannot, T))
+        return Rates.of(are_must_links(must, T), ~are_must_links(cannot, T))
 
     def link_distances(
         self, links: Links, X: Any = None, *, sample_id: Any = None
@@ -439,29 +440,3 @@ def step_losses(
         }
 
     return losses_of
-
-
-def link_distances(
-    encoder: nn.Module, rows: Rows, links: Links, verbose: int = 0
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Squared distances of the must-links and of the cannot-links, by row number."""
-    ends = np.unique(np.concatenate([links.must, links.cannot])).astype(np.int64)
-    if len(ends) == 0:
-        return np.zeros(0, np.float32), np.zeros(0, np.float32)
-    h = apply_to_rows(encoder, rows.subset(ends), "representing", verbose)
-    must, cannot = (
-        _distance(*h[np.searchsorted(ends, pairs.T)]) for pairs in (links.must, links.cannot)
-    )
-    return must, cannot
-
-
-def _distance(h_a: NDArray[np.float32], h_b: NDArray[np.float32]) -> NDArray[np.float32]:
-    d2: NDArray[np.float32] = losses.squared_distance(
-        torch.from_numpy(h_a), torch.from_numpy(h_b)
-    ).numpy()
-    return d2
-
-
-def _is_must(d2: NDArray[np.float32], threshold: float) -> NDArray[np.bool_]:
-    must: NDArray[np.bool_] = losses.is_must_link(torch.from_numpy(d2), threshold).numpy()
-    return must
