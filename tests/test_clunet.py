@@ -167,3 +167,28 @@ def test_labnet_keeps_its_own_scaling(blobs, blob_links):
         assert (must == labnet.same(X[a], X[b])).mean() > 0.99
     with pytest.raises(ValueError, match="n_clusters=121 with n_samples=120"):
         CluNet(121, verbose=0).fit(X, links=blob_links, labnet=labnet)
+
+
+def test_all_pairs_give_the_loss_of_random_pairs_in_expectation(blobs, labnet):
+    """Without learning, the mean loss over many batches of either kind is the same."""
+    X, y = blobs
+    links = Links.from_labels(y, 100, random_state=0)
+    means = {}
+    for name, given in (("pairs", {"batch_pairs": 400}), ("points", {"batch_points": 21})):
+        clunet = CluNet(
+            3, layers=(16, 8), dropout=0.0, steps=300, learning_rate=0.0, random_state=0,
+            verbose=0, **given,
+        ).fit(X, links=links, labnet=labnet)  # fmt: skip
+        loss = clunet.history_["loss"]
+        means[name] = loss.mean(), loss.std() / len(loss) ** 0.5
+    # 100 links against 400 pairs, or against 21 · 20 = 420 of them, and they weigh about the same.
+    apart = abs(means["pairs"][0] - means["points"][0])
+    assert apart < 4 * np.hypot(means["pairs"][1], means["points"][1]) + 0.005
+
+
+def test_all_pairs_find_the_groups_too(blobs, blob_links, labnet):
+    X, y = blobs
+    clunet = CluNet(3, layers=(64, 16), steps=200, batch_points=24, random_state=0, verbose=0)
+    clunet.fit(X, links=blob_links, labnet=labnet)
+    same = clunet.labels_[:, None] == clunet.labels_
+    assert (same == (y[:, None] == y)).mean() > 0.9

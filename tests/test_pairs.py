@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from s3c2 import Links
-from s3c2.pairs import GivenLinks, RandomPairs
+from s3c2.pairs import AllPairs, GivenLinks, RandomPairs
 
 
 def some_links(n_must, n_cannot):
@@ -101,3 +101,25 @@ def test_random_pairs_are_uniform_over_all_rows():
     a, b = (torch.cat([pairs[i] for pairs in drawn], dim=1) for i in (0, 1))
     counts = torch.bincount((a * 4 + b).flatten(), minlength=16)
     assert ((counts - 2500).abs() < 250).all()
+
+
+def test_all_pairs_of_drawn_points_are_uniform_like_random_pairs():
+    pairs = AllPairs(4, 20, [0])
+    counted = pairs.counts.bool()
+    assert int(counted.sum()) == 20 * 19
+    counts = torch.zeros(16)
+    for step in range(400):
+        a, b = (end[0, counted] for end in pairs.draw(step))
+        counts += torch.bincount(a * 4 + b, minlength=16)
+    assert ((counts / counts.sum() - 1 / 16).abs() < 0.004).all()
+
+
+def test_all_pairs_come_in_the_order_of_a_matrix():
+    pairs = AllPairs(50, 3, [7, 8])
+    points = pairs.points(5)
+    a, b = pairs.draw(5)
+    for r in range(2):
+        for i in range(3):
+            for j in range(3):
+                assert a[r, 3 * i + j] == points[r, i]
+                assert b[r, 3 * i + j] == points[r, j]

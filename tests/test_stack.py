@@ -59,15 +59,18 @@ def test_labnets_of_a_stack_have_the_bits_of_those_alone(rows, replicas, semi_su
         torch.set_num_threads(1)
 
 
+@pytest.mark.parametrize("points", [None, 32])
 @pytest.mark.parametrize("shared", [False, True])
-def test_clunets_of_a_stack_have_the_bits_of_those_alone(blobs, rows, replicas, shared):
+def test_clunets_of_a_stack_have_the_bits_of_those_alone(blobs, rows, replicas, shared, points):
     labnets = [
         LabNet(layers=(32, 8), steps=30, random_state=i, threshold=0.1 * (i + 1), verbose=0).fit(
             blobs[0], links=replica.links
         )
         for i, replica in enumerate(replicas)
     ]
-    clunet = CluNet(3, layers=(32, 8), steps=25, batch_links=16, batch_pairs=16, verbose=0)
+    clunet = CluNet(
+        3, layers=(32, 8), steps=25, batch_links=16, batch_pairs=16, batch_points=points, verbose=0
+    )
     mine = [
         CluNetReplica(replica.links, 100 + i, labnets[0 if shared else i], 0, 0.01 * i)
         for i, replica in enumerate(replicas)

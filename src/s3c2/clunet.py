@@ -30,7 +30,7 @@ from s3c2.inference import apply_to_rows
 from s3c2.labnet import LabNet
 from s3c2.links import Links
 from s3c2.networks import Architecture
-from s3c2.pairs import GivenLinks
+from s3c2.pairs import AllPairs, GivenLinks
 from s3c2.pool import Pool, PoolPairs
 from s3c2.randomness import Purpose, derived_seed
 from s3c2.rows import Rows
@@ -57,6 +57,9 @@ class CluNet(ClusterMixin, SiameseEstimator):
     steps : int, optional
     batch_links, batch_pairs : int, optional
         Given links and random pairs in a batch, by default the published 100 and 1,000.
+    batch_points : int, optional
+        Draw so many rows instead and label all their pairs: the same loss in expectation, and
+        batch_points² pairs for batch_points rows through the network.
     optimizer : {"adam", "rmsprop"}, optional
     n_restarts : int, default=1
         Number of CluNets that start from weights of their own; the one of the lowest pair loss is
@@ -77,6 +80,7 @@ class CluNet(ClusterMixin, SiameseEstimator):
         steps: int | None = None,
         batch_links: int | None = None,
         batch_pairs: int | None = None,
+        batch_points: int | None = None,
         optimizer: str | None = None,
         learning_rate: float = published.LEARNING_RATE,
         n_restarts: int = 1,
@@ -98,6 +102,7 @@ class CluNet(ClusterMixin, SiameseEstimator):
         self.steps = steps
         self.batch_links = batch_links
         self.batch_pairs = batch_pairs
+        self.batch_points = batch_points
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.n_restarts = n_restarts
@@ -180,6 +185,7 @@ class CluNet(ClusterMixin, SiameseEstimator):
             check_number(self, name, 1, whole=True)
         for name in ("steps", "batch_links", "batch_pairs"):
             check_number(self, name, 1, whole=True, optional=True)
+        check_number(self, "batch_points", 2, whole=True, optional=True)
 
     def _check_n_clusters(self, rows: Rows) -> None:
         if self.n_clusters > rows.n:
@@ -269,7 +275,12 @@ class CluNetReplica:
     threshold: float | None = None
 
     def pool_pairs(
-        self, rows: Rows, cache_memory: int, size: int, others: Sequence[CluNetReplica] = ()
+        self,
+        rows: Rows,
+        cache_memory: int,
+        size: int,
+        others: Sequence[CluNetReplica] = (),
+        n_points: int | None = None,
     ) -> PoolPairs:
         """Labelled random pairs for this replica and others; a pool for every LabNet."""
         replicas = [self, *others]
@@ -284,6 +295,7 @@ class CluNetReplica:
             size,
             [r.seed for r in replicas],
             rows.device,
+            n_points,
         )
 
 
@@ -302,7 +314,9 @@ def train_clunets(
         seeds = [replica.seed for replica in some]
         links = [replica.links for replica in some]
         given = GivenLinks(links, training.links, seeds, rows.device, fresh=True)
-        pairs = some[0].pool_pairs(rows, settings.cache_memory, training.pairs, some[1:])
+        pairs = some[0].pool_pairs(
+            rows, settings.cache_memory, training.pairs, some[1:], settings.batch_points
+        )
         own = settings.encoder is not None
         # One cluster is right whatever the weights: there is nothing to learn.
         steps = 0 if settings.n_clusters == 1 else training.n_steps(1)
@@ -318,7 +332,8 @@ def train_clunets(
             capturable=rows.settle(settings.precision) and not own,
         )
 
-    batch = {"clusters": 2 * (training.links + training.pairs)}
+    drawn = 2 * training.pairs if settings.batch_points is None else settings.batch_points
+    batch = {"clusters": 2 * training.links + drawn}
     return train_stacks(replicas, build, task, batch, rows.device, run, settings.precision)
 
 
@@ -347,18 +362,36 @@ def step_losses(
     seeds: Sequence[int], stacks: dict[str, Stack], rows: Rows, given: GivenLinks, pairs: PoolPairs
 ) -> Losses:
     """Step → eq. (3) over given links and pairs labelled by LabNet."""
-    ones = torch.ones(len(seeds), pairs.pairs.size, device=rows.device)
+    drawn = pairs.pairs
+    n_links = given.batch
+    weight_of_drawn = torch.ones(len(seeds), drawn.size, device=rows.device)
+    if isinstance(drawn, AllPairs):
+        weight_of_drawn = weight_of_drawn * drawn.counts
 
     def losses_of(step: int | Tensor) -> dict[str, Tensor]:
         links = given.draw(step)
         a, b, labelled = pairs.draw(step)
-        twins = [links.a, a, links.b, b]
+        if isinstance(drawn, AllPairs):
+            points = a.view(len(a), drawn.n_points, drawn.n_points)[:, :, 0]
+            twins = [links.a, links.b, points]
+        else:
+            twins = [links.a, a, links.b, b]
         x = rows.take_replicas(torch.cat(twins, dim=1))
         stacks["clusters"].lay_dropout(x.shape[1], seeds, step)
-        p_a, p_b = stacks["clusters"](x).chunk(2, dim=1)  # (replicas, links + pairs, K) each
+        p = stacks["clusters"](x)  # (replicas, rows, K)
+        if isinstance(drawn, AllPairs):
+            p_links, p_points = p[:, : 2 * n_links], p[:, 2 * n_links :]
+            p_same = torch.cat(
+                [
+                    losses.same_probability(*p_links.chunk(2, dim=1)),
+                    torch.bmm(p_points, p_points.transpose(1, 2)).flatten(1),
+                ],
+                dim=1,
+            )
+        else:
+            p_same = losses.same_probability(*p.chunk(2, dim=1))  # (replicas, links + pairs)
         must = torch.cat([links.must, labelled], dim=1)
-        weight = torch.cat([links.weight, ones], dim=1)
-        p_same = losses.same_probability(p_a, p_b)
+        weight = torch.cat([links.weight, weight_of_drawn], dim=1)
         return {"loss": losses.misclassification(p_same, must, weight)}
 
     return losses_of

@@ -62,6 +62,9 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         published.
     clunet_steps, clunet_links, clunet_pairs, clunet_optimizer : optional
         The same for CluNet.
+    clunet_points : int, optional
+        Draw so many rows instead of ``clunet_pairs`` and label all their pairs: the same loss in
+        expectation, for fewer rows through the network.
     learning_rate : float, default=1e-3
     scale : {None, "standard", "unit"}, default=None
         Scaling learned in ``fit`` and kept with the model: columns to mean 0 and deviation 1, or
@@ -131,6 +134,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         clunet_steps: int | None = None,
         clunet_links: int | None = None,
         clunet_pairs: int | None = None,
+        clunet_points: int | None = None,
         clunet_optimizer: str | None = None,
         learning_rate: float = published.LEARNING_RATE,
         scale: str | None = None,
@@ -163,6 +167,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         self.clunet_steps = clunet_steps
         self.clunet_links = clunet_links
         self.clunet_pairs = clunet_pairs
+        self.clunet_points = clunet_points
         self.clunet_optimizer = clunet_optimizer
         self.learning_rate = learning_rate
         self.scale = scale
@@ -346,12 +351,14 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
             steps=self.clunet_steps,
             batch_links=self.clunet_links,
             batch_pairs=self.clunet_pairs,
+            batch_points=self.clunet_points,
             optimizer=self.clunet_optimizer,
             n_restarts=self.n_restarts,
             cache_memory=self.cache_memory,
         )
         for stage, prefix in ((labnet, "labnet"), (clunet, "clunet")):
             names = {"batch_links": f"{prefix}_links", "batch_pairs": f"{prefix}_pairs"}
+            names["batch_points"] = f"{prefix}_points"
             names |= {name: f"{prefix}_{name}" for name in ("epochs", "steps", "optimizer")}
             stage._named_by = (type(self).__name__, names)
             stage._check_parameters()

@@ -137,6 +137,36 @@ class RandomPairs:
         return ends[:, : self.size], ends[:, self.size :]
 
 
+class AllPairs:
+    """Every ordered pair of some rows drawn uniformly: n_points² pairs from n_points rows.
+
+    Pairs of a draw with itself are among them and must not count (``counts``). Each of the others
+    is uniform over all n × n, like a random pair.
+    """
+
+    def __init__(
+        self, n: int, n_points: int, seeds: Sequence[int], device: torch.device | str = "cpu"
+    ) -> None:
+        self.n = n
+        self.n_points = n_points
+        self.size = n_points**2
+        self.draws = Draws(seeds, Purpose.PAIRS, device)
+        self.counts = (1 - torch.eye(n_points, device=device)).flatten()  # (size,)
+
+    def points(self, step: int | Tensor) -> Tensor:
+        """The rows of this step: (replicas, n_points)."""
+        return self.draws.integers(step, self.n_points, self.n)
+
+    def draw(self, step: int | Tensor) -> tuple[Tensor, Tensor]:
+        """Row numbers of both ends, (replicas, size) each, in the order of a flattened matrix."""
+        points = self.points(step)
+        square = (len(points), self.n_points, self.n_points)
+        return (
+            points[:, :, None].expand(square).flatten(1),
+            points[:, None, :].expand(square).flatten(1),
+        )
+
+
 class KnownPairs:
     """The pairs whose label is given, and not left to LabNet: the links, and a row with itself."""
 

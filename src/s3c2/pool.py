@@ -13,7 +13,7 @@ from s3c2.inference import batches
 from s3c2.kernels import labelled_pairs, runs_fused
 from s3c2.labnet import LabNet
 from s3c2.links import Links
-from s3c2.pairs import KnownPairs, RandomPairs
+from s3c2.pairs import AllPairs, KnownPairs, RandomPairs
 from s3c2.progress import Progress
 from s3c2.randomness import Purpose, generator
 from s3c2.rows import Rows
@@ -52,6 +52,7 @@ class PoolPairs:
     ----------
     pools, thresholds, links, seeds : one for each replica
     size : number of pairs
+    n_points : if given, all pairs of so many rows are drawn instead
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class PoolPairs:
         size: int,
         seeds: Sequence[int],
         device: torch.device,
+        n_points: int | None = None,
     ) -> None:
         different = list({id(pool): pool for pool in pools}.values())
         n = len(pools[0].h)
@@ -71,7 +73,11 @@ class PoolPairs:
         self.h = different[0].h if len(different) == 1 else torch.cat([p.h for p in different])
         numbers = [pool.numbers for pool in different if pool.numbers is not None]
         self.numbers = torch.cat(numbers) if numbers else None
-        self.pairs = RandomPairs(n, size, seeds, device)
+        self.pairs: RandomPairs | AllPairs = (
+            RandomPairs(n, size, seeds, device)
+            if n_points is None
+            else AllPairs(n, n_points, seeds, device)
+        )
         self.known = KnownPairs(links, device)
 
     def draw(self, step: int | Tensor) -> tuple[Tensor, Tensor, Tensor]:

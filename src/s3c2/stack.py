@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from s3c2.errors import DataError
 from s3c2.networks import Dropout
 from s3c2.randomness import Purpose, derived_seed, dropout_masks
 from s3c2.training import History, Run, Task, train
@@ -242,16 +243,27 @@ def train_stacks(
     """
     parts = build(replicas[0]).items()
     size = min(stack_size(network, batch[name], device) for name, network in parts)
-    trained = []
-    for start in range(0, len(replicas), size):
-        some = replicas[start : start + size]
-        part = "" if len(replicas) <= size else f" {start + 1}–{start + len(some)}"
+    trained: list[Trained] = []
+    while len(trained) < len(replicas):
+        first = len(trained)
+        some = replicas[first : first + size]
+        part = "" if len(replicas) <= size else f" {first + 1}–{first + len(some)}"
         built = [build(replica) for replica in some]
         stacks = {name: Stack([b[name] for b in built], precision).to(device) for name in built[0]}
         if device.type == "cuda" and size == 1:  # where convolutions are fastest
             for stack in stacks.values():
                 stack.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        histories = train(task(some, stacks, part), run)
-        first = next(iter(stacks.values()))
-        trained += [Trained(first.network(r), history) for r, history in enumerate(histories)]
+        try:
+            histories = train(task(some, stacks, part), run)
+        except torch.cuda.OutOfMemoryError as error:
+            if len(some) == 1:
+                raise DataError(
+                    f"One network with a batch of {max(batch.values()):,} rows does not fit into "
+                    f"the GPU's memory ({torch.cuda.mem_get_info(device)[1] / 2**30:.0f} GiB in "
+                    "all). Make the batch smaller, or use device='cpu'."
+                ) from error
+            size = len(some) // 2  # what was trained so far stays
+            continue
+        network = next(iter(stacks.values()))
+        trained += [Trained(network.network(r), history) for r, history in enumerate(histories)]
     return trained
