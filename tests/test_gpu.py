@@ -38,6 +38,48 @@ def test_it_learns_and_repeats_itself(fitted, blobs, blob_links, small):
     assert (again.labels_ == fitted.labels_).all()
 
 
+def test_all_pairs_of_some_rows_restarts_and_committees(blobs, blob_links, small):
+    X, y = blobs
+    settings = {**small, "clunet_points": 24, "n_restarts": 3, "n_committee": 2}
+    model = S3C2(3, **settings, device="cuda").fit(X, links=blob_links)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+def test_convolutional_semi_supervised(small):
+    from sklearn.datasets import load_digits
+
+    from s3c2 import Links
+
+    data = load_digits(n_class=3)
+    links = Links.from_labels(data.target, 300, random_state=0)
+    settings = {**small, "scale": "unit", "labnet_steps": 200, "clunet_steps": 200, "dropout": 0.1}
+    model = S3C2(3, network="convolutional", semi_supervised=True, **settings, device="cuda")
+    model.set_params(reconstruction_weight=0.005).fit(data.images, links=links)
+    rates = model.labnet_.rates(Links.from_labels(data.target, 1000, random_state=1))
+    assert rates.accuracy > 0.9
+    assert adjusted_rand_score(data.target, model.predict(data.images)) > 0.5
+
+
+def test_a_stack_too_large_for_the_memory_is_split(blobs, monkeypatch):
+    from s3c2 import Links, fit_many, stack
+
+    X, y = blobs
+    links = Links.from_labels(y, 40, random_state=0)
+    base = {"layers": (64, 32), "labnet_steps": 5, "clunet_steps": 5, "verbose": 0}
+    grid = [(S3C2(3, random_state=r, **base), links) for r in range(5)]
+    real, sizes = stack.train, []
+
+    def scarce(task, run):
+        sizes.append(len(task.steps))
+        if len(task.steps) > 2:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+        return real(task, run)
+
+    monkeypatch.setattr(stack, "train", scarce)
+    assert len(fit_many(X, grid)) == 5
+    assert sizes == [5, 2, 2, 1] * 2
+
+
 def test_the_callers_generators_are_untouched(blobs, blob_links, small):
     torch.cuda.manual_seed(3)
     before = torch.cuda.get_rng_state()
