@@ -112,9 +112,21 @@ def test_the_restart_of_the_lowest_pair_loss_is_kept(blobs, blob_links, labnet):
     ).fit(X, links=blob_links, labnet=labnet)
     assert clunet.pair_losses_.shape == (5,)
     assert clunet.pair_losses_.max() > clunet.pair_losses_.min()
-    replica = clunet._replicas(blob_links, labnet, 0)[0]
-    kept = pair_loss(clunet.network_, Rows(X, (5,)), replica, clunet)
+    replica, rows = clunet._replicas(blob_links, labnet, 0)[0], Rows(X, (5,))
+    judged = replica.pool_pairs(rows, 2**27, 50_000)
+    kept = pair_loss(clunet.network_, rows, blob_links, judged)
     assert kept == pytest.approx(clunet.pair_losses_.min())
+    clunet.set_params(n_restarts=1).fit(X, links=blob_links, labnet=labnet)
+    assert not hasattr(clunet, "pair_losses_")
+
+
+def test_diverged_restarts_are_told_and_left_out(blobs, blob_links, labnet, monkeypatch):
+    answers = iter([False, True, True])
+    monkeypatch.setattr("s3c2.clunet.converged", lambda history: next(answers))
+    clunet = CluNet(3, layers=(8, 4), steps=5, n_restarts=3, random_state=0, verbose=0)
+    with pytest.warns(UserWarning, match="1 of 3 CluNets diverged"):
+        clunet.fit(blobs[0], links=blob_links, labnet=labnet)
+    assert np.isnan(clunet.pair_losses_).tolist() == [True, False, False]
 
 
 def test_the_pair_loss_is_equation_3(blobs, labnet, monkeypatch):
@@ -126,13 +138,14 @@ def test_the_pair_loss_is_equation_3(blobs, labnet, monkeypatch):
     p = clunet.predict_proba(X).astype(np.float64)
     replica = clunet._replicas(links, labnet, 0)[0]
     rows = Rows(X, (5,))
-    a, b, must = (d[0].numpy() for d in replica.pool_pairs(rows, 2**27, 200).draw(0))
+    judged = replica.pool_pairs(rows, 2**27, 200)
+    a, b, must = (drawn[0].numpy() for drawn in judged.draw(0))
     labelled = np.mean([1 - p[i] @ p[j] if m else p[i] @ p[j] for i, j, m in zip(a, b, must)])
     given = np.mean(
         [1 - p[i] @ p[j] for i, j in links.must] + [p[i] @ p[j] for i, j in links.cannot]
     )
     expected = (100 * given + 1000 * labelled) / 1100
-    assert pair_loss(clunet.network_, rows, replica, clunet) == pytest.approx(expected, rel=1e-4)
+    assert pair_loss(clunet.network_, rows, links, judged) == pytest.approx(expected, rel=1e-4)
 
 
 def test_given_links_are_not_left_to_labnet(blobs, labnet):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from torch import nn
 
 from s3c2 import S3C2, Links, fit_many
 
@@ -69,3 +70,29 @@ def test_the_models_given_are_not_changed(blobs, grid):
     fit_many(blobs[0], grid[:2])
     assert not hasattr(grid[0][0], "labels_")
     assert np.isfinite(grid[0][0].threshold)
+
+
+def test_a_diverging_configuration_leaves_the_others(blobs, blob_links):
+    settings = {**BASE, "semi_supervised": True, "labnet_pairs": 16}
+    grid = [
+        (S3C2(3, random_state=0, reconstruction_weight=w, **settings), blob_links)
+        for w in (0.05, 1e38, 0.01)
+    ]
+    with pytest.warns(UserWarning, match="1 of 3 configurations diverged .* unfitted: 1"):
+        good, bad, other = fit_many(blobs[0], grid)
+    assert not hasattr(bad, "labels_")
+    for fitted, (model, links) in ((good, grid[0]), (other, grid[2])):
+        assert (fitted.labels_ == model.fit(blobs[0], links=links).labels_).all()
+    with pytest.raises(ValueError, match="training diverged"):
+        fit_many(blobs[0], grid[1:2])
+
+
+def test_own_encoders_generators_and_checkpoints(blobs, blob_links, tmp_path):
+    own = nn.Sequential(nn.Linear(5, 16, bias=False), nn.ReLU())
+    settings = {k: v for k, v in BASE.items() if k != "layers"}
+    rng = np.random.default_rng(0)
+    grid = [(S3C2(3, encoder=own, random_state=rng, **settings), blob_links) for _ in range(2)]
+    one, two = fit_many(blobs[0], grid)
+    assert (one.transform(blobs[0]) != two.transform(blobs[0])).any()
+    with pytest.raises(ValueError, match="keeps no checkpoint"):
+        fit_many(blobs[0], [(S3C2(3, checkpoint=tmp_path / "state"), blob_links)])

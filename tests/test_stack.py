@@ -132,6 +132,12 @@ def test_replicas_of_other_shapes_are_refused():
         Stack(networks)
 
 
+def test_a_layer_without_bias_is_trained_alone(blobs, blob_links):
+    own = nn.Linear(5, 16, bias=False)
+    labnet = LabNet(encoder=own, n_committee=2, steps=3, random_state=0, verbose=0)
+    assert labnet.fit(blobs[0], links=blob_links).transform(blobs[0]).shape == (120, 32)
+
+
 def test_stack_sizes():
     dense = Architecture("dense", (256, 256, 256), 0.1).build_encoder((16,), 0)
     assert stack_size(dense, 2200, CPU) == 1

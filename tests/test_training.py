@@ -128,6 +128,14 @@ def test_a_checkpoint_of_another_fit_is_refused(blobs, blob_links, small, tmp_pa
     assert path.exists()
 
 
+def test_a_diverged_fit_leaves_no_checkpoint(blobs, blob_links, small, tmp_path):
+    path = tmp_path / "state.safetensors"
+    model = S3C2(3, **{**small, "learning_rate": 1e38, "scale": None}, checkpoint=path)
+    with pytest.raises(ValueError, match="diverged"):
+        model.fit(blobs[0], links=blob_links)
+    assert not path.exists()
+
+
 def test_without_a_seed_a_resumed_fit_keeps_the_seed_it_began_with(
     blobs, blob_links, small, tmp_path
 ):

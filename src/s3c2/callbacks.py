@@ -19,7 +19,11 @@ class Step:
     stage : "labnet" or "clunet"
     step : number of the step, from 0
     steps : number of steps of this stage
-    terms : loss terms of the step, tensors of shape (replicas,); empty before the step
+    terms : loss terms of the step, tensors of shape (replicas,); empty before the step. On a GPU
+        the next step writes into the same tensors: clone what you keep
+
+    Replicas that do not fit into one stack are trained in parts, and each part counts its steps
+    from 0.
     """
 
     __slots__ = ("stage", "step", "steps", "terms")

@@ -63,11 +63,13 @@ class CluNet(ClusterMixin, SiameseEstimator):
     optimizer : {"adam", "rmsprop"}, optional
     n_restarts : int, default=1
         Number of CluNets that start from weights of their own; the one of the lowest pair loss is
-        kept.
+        kept, and ``pair_losses_`` holds the losses of all.
     cache_memory : int, default=2**27
         Bytes for LabNet's representation, which is computed once. If all rows do not fit, the
         random pairs are drawn from a uniform sample of as many rows as do.
     """
+
+    pair_losses_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -213,17 +215,30 @@ class CluNet(ClusterMixin, SiameseEstimator):
 
     def _finish(self, rows: Rows, replica: CluNetReplica, restarts: Sequence[Trained]) -> None:
         """Take over the restart of the lowest pair loss; those that diverged do not count."""
-        good = [one for one in restarts if converged(one.history)]
-        if not good:
+        if hasattr(self, "pair_losses_"):
+            del self.pair_losses_
+        good = [converged(one.history) for one in restarts]
+        if not any(good):
             check_converged(restarts[0].history, "clunet")
-        if len(restarts) == 1:
-            best = restarts[0]
-        else:
-            pair_losses = [pair_loss(one.network, rows, replica, self) for one in good]
-            best = good[int(np.argmin(pair_losses))]
-            self.pair_losses_ = np.array(pair_losses)
-        self.history_: History = best.history
-        self.network_ = best.network
+        best = 0
+        if len(restarts) > 1:
+            judged = replica.pool_pairs(rows, self.cache_memory, JUDGED_PAIRS)
+            self.pair_losses_ = np.array(
+                [
+                    pair_loss(one.network, rows, replica.links, judged) if ok else np.nan
+                    for one, ok in zip(restarts, good)
+                ]
+            )
+            best = int(np.nanargmin(self.pair_losses_))
+            if not all(good):
+                warnings.warn(
+                    f"{good.count(False)} of {len(restarts)} CluNets diverged and were left out. "
+                    "Scale the data (scale='standard') or lower learning_rate.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        self.history_: History = restarts[best].history
+        self.network_ = restarts[best].network
 
     def _training(self) -> published.Training:
         return published.clunet_training().changed(
@@ -281,10 +296,16 @@ class CluNetReplica:
         size: int,
         others: Sequence[CluNetReplica] = (),
         n_points: int | None = None,
+        pools: dict[int, Pool] | None = None,
     ) -> PoolPairs:
-        """Labelled random pairs for this replica and others; a pool for every LabNet."""
+        """Labelled random pairs for this replica and others; a pool for every LabNet.
+
+        ``pools`` keeps the pools, by their LabNet's id, for a next call that needs them too.
+        """
         replicas = [self, *others]
-        pools: dict[int, Pool] = {}
+        pools = {} if pools is None else pools
+        for unused in pools.keys() - {id(r.labnet) for r in replicas}:
+            del pools[unused]
         for r in replicas:
             if id(r.labnet) not in pools:
                 pools[id(r.labnet)] = Pool(rows, r.labnet, cache_memory, r.pool_seed)
@@ -305,6 +326,7 @@ def train_clunets(
     """Train CluNets on the same rows, in as few stacks as are good for them."""
     architecture = settings._architecture()
     training = settings._training()
+    pools: dict[int, Pool] = {}
 
     def build(replica: CluNetReplica) -> dict[str, nn.Module]:
         seed = derived_seed(replica.seed, Purpose.WEIGHTS)
@@ -315,7 +337,7 @@ def train_clunets(
         links = [replica.links for replica in some]
         given = GivenLinks(links, training.links, seeds, rows.device, fresh=True)
         pairs = some[0].pool_pairs(
-            rows, settings.cache_memory, training.pairs, some[1:], settings.batch_points
+            rows, settings.cache_memory, training.pairs, some[1:], settings.batch_points, pools
         )
         own = settings.encoder is not None
         # One cluster is right whatever the weights: there is nothing to learn.
@@ -337,15 +359,13 @@ def train_clunets(
     return train_stacks(replicas, build, task, batch, rows.device, run, settings.precision)
 
 
-def pair_loss(network: nn.Module, rows: Rows, replica: CluNetReplica, settings: CluNet) -> float:
+def pair_loss(network: nn.Module, rows: Rows, links: Links, pairs: PoolPairs) -> float:
     """Eq. (3) of a finished network, over all given links and many labelled pairs.
 
     Links and other pairs weigh as they do in a published batch: 100 to 1,000.
     """
-    pairs = replica.pool_pairs(rows, settings.cache_memory, JUDGED_PAIRS)
     a, b, must = (drawn[0].cpu().numpy() for drawn in pairs.draw(0))
     p = torch.from_numpy(apply_to_rows(network, rows, "judging", 0))
-    links = replica.links
     given = losses.misclassification(
         losses.same_probability(*p[np.concatenate([links.must, links.cannot]).T]),
         torch.arange(links.n_links) < links.n_must,

@@ -76,7 +76,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
     device : str, default="auto"
         "auto" takes a GPU if there is one.
     precision : {"float32", "bf16"}, default="float32"
-        "bf16" trains with matrix products in bfloat16 where there is a GPU.
+        "bf16" trains with matrix products, and the rows they take, in bfloat16 on a GPU.
     random_state : int, numpy generator or None
         The same seed gives the same labels.
     verbose : int, default=1

@@ -78,7 +78,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
     contradictions : {"raise", "drop"}, default="raise"
     device : str, default="auto"
     precision : {"float32", "bf16"}, default="float32"
-        "bf16" trains with matrix products in bfloat16 where there is a GPU.
+        "bf16" trains with matrix products, and the rows they take, in bfloat16 on a GPU.
     random_state : int, numpy generator or None
     verbose : int, default=1
         0 switches progress off.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from sklearn.base import clone
 
 from s3c2.callbacks import as_callbacks
 from s3c2.clunet import CluNetReplica, train_clunets
+from s3c2.errors import DataError
 from s3c2.estimator import S3C2
 from s3c2.labnet import LabNet, LabNetReplica, train_labnets
 from s3c2.links import Links
@@ -36,7 +38,8 @@ def fit_many(
 
     Returns
     -------
-    list of fitted S3C2, in the order of the configurations
+    list of S3C2, in the order of the configurations; one whose training diverged is left unfitted,
+    with a warning
 
     Examples
     --------
@@ -51,14 +54,18 @@ def fit_many(
     >>> [model.threshold_ for model in fit_many(X, grid)]
     [0.1, 0.1, 0.3, 0.3, 0.1, 0.1, 0.3, 0.3]
     """
-    models = [clone(model) for model, _ in configurations]
-    if not models:
+    if not configurations:
         return []
-    _check_alike(models)
+    _check_alike([model for model, _ in configurations])
+    # Seeds come from the models as given: a generator that several share goes on from one to the
+    # next, as in fits one after another.
+    seeds = [seed_from(model.random_state) for model, _ in configurations]
+    models = [clone(model) for model, _ in configurations]
     first = models[0]
     rows = first._read(X, reset=True)
     resolved = [first._resolve(links, sample_id, rows) for _, links in configurations]
-    seeds = [seed_from(model.random_state) for model in models]
+    for links in {id(links): links for _, links in configurations}.values():
+        first._warn_of_too_many_groups(links)
     run = Run(first, as_callbacks(first.callbacks), first.verbose)
     stages = [model._stages() for model in models]
     stages[0][1]._check_n_clusters(rows)
@@ -82,24 +89,51 @@ def fit_many(
         ]
     with run:
         trained = train_labnets(stages[0][0], rows, replicas, run)
+        failed: dict[int, DataError] = {}
         for key, (labnet, folds) in labnets.items():
             labnet._adopt(first)
-            labnet._finish(rows, trained[spans[key]], folds)
+            try:
+                labnet._finish(rows, trained[spans[key]], folds)
+            except DataError as error:
+                failed |= {i: error for i, own in enumerate(keys) if own == key}
 
         # CluNets: one for each configuration and restart.
-        groups: list[list[CluNetReplica]] = []
-        for (labnet, clunet), key, links, seed in zip(stages, keys, resolved, seeds):
+        groups: dict[int, list[CluNetReplica]] = {}
+        for i, ((labnet, clunet), key) in enumerate(zip(stages, keys)):
+            if i in failed:
+                continue
             owner = labnets[key][0]
             T = owner.threshold_ if labnet.threshold == "auto" else float(labnet.threshold)
-            groups.append(clunet._replicas(links, owner, seed, T))
-        every = [replica for group in groups for replica in group]
-        finished = iter(train_clunets(stages[0][1], rows, every, run))
-        for model, (labnet, clunet), key, group in zip(models, stages, keys, groups):
-            model._adopt(first)
+            groups[i] = clunet._replicas(resolved[i], owner, seeds[i], T)
+        every = [replica for group in groups.values() for replica in group]
+        finished = iter(train_clunets(stages[0][1], rows, every, run) if every else [])
+        for i, group in groups.items():
+            labnet, clunet = stages[i]
             clunet._adopt(first)
-            clunet._finish(rows, group[0], [next(finished) for _ in group])
-            model._take(_with_threshold(labnet, labnets[key][0], group[0]), clunet, rows)
+            restarts = [next(finished) for _ in group]
+            try:
+                clunet._finish(rows, group[0], restarts)
+            except DataError as error:
+                failed[i] = error
+                continue
+            models[i]._adopt(first)
+            models[i]._take(_with_threshold(labnet, labnets[keys[i]][0], group[0]), clunet, rows)
+    _report(failed, len(models))
     return models
+
+
+def _report(failed: dict[int, DataError], total: int) -> None:
+    """Say which configurations diverged; an error if all did."""
+    if len(failed) == total:
+        raise next(iter(failed.values()))
+    if failed:
+        numbers = ", ".join(map(str, sorted(failed)))
+        warnings.warn(
+            f"{len(failed)} of {total} configurations diverged and are returned unfitted: "
+            f"{numbers}. {next(iter(failed.values()))}",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _with_threshold(labnet: LabNet, trained: LabNet, replica: CluNetReplica) -> LabNet:
@@ -114,6 +148,8 @@ def _with_threshold(labnet: LabNet, trained: LabNet, replica: CluNetReplica) -> 
 
 
 def _check_alike(models: Sequence[S3C2]) -> None:
+    if any(model.checkpoint is not None for model in models):
+        raise ValueError("fit_many keeps no checkpoint: leave the 'checkpoint' parameter at None.")
     expected = models[0].get_params(deep=False)
     for number, model in enumerate(models):
         for name, value in model.get_params(deep=False).items():

@@ -139,7 +139,9 @@ class Stack(nn.Module):
 def is_dense(network: nn.Module) -> bool:
     """Whether a network is a sequence of layers that run as batched matrix products."""
     kinds = (nn.Linear, nn.Flatten, nn.Unflatten, Dropout, *_ELEMENTWISE)
-    return isinstance(network, nn.Sequential) and all(type(layer) in kinds for layer in network)
+    return isinstance(network, nn.Sequential) and all(
+        type(layer) in kinds and getattr(layer, "bias", True) is not None for layer in network
+    )
 
 
 def stack_size(network: nn.Module, rows: int, device: torch.device) -> int:

@@ -102,7 +102,9 @@ class Run:
     ) -> None:
         for callback in self.callbacks:
             callback.teardown(self.estimator, None)
-        if kind is None and self.checkpoint is not None:
+        # A fit that diverged has nothing to go on from.
+        over = kind is None or issubclass(kind, DataError)
+        if over and self.checkpoint is not None:
             self.checkpoint.remove()
 
     def before(self, step: Step) -> None:
