@@ -14,14 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
-from s3c2 import storage
+from s3c2 import published, storage
 from s3c2.callbacks import as_callbacks
 from s3c2.checkpoint import Checkpoint, fingerprint
 from s3c2.errors import DataError, LinksError, StorageError
 from s3c2.links import Links
+from s3c2.networks import Architecture
 from s3c2.randomness import seed_from
 from s3c2.rows import Rows, Scaling, check_finite
-from s3c2.training import History, Run
+from s3c2.training import OPTIMIZERS, History, Run
 
 # Not settings of the method: who watches, and where it runs.
 CIRCUMSTANCES = ("callbacks", "checkpoint", "device", "verbose")
@@ -35,6 +36,8 @@ class SiameseEstimator(BaseEstimator):
 
     network: str
     encoder: nn.Module | None
+    layers: tuple[int, ...]
+    dropout: float | None
     scale: str | None
     device: str
     random_state: Any
@@ -134,6 +137,26 @@ class SiameseEstimator(BaseEstimator):
             checkpoint = Checkpoint(self.checkpoint, mark, seed)
             seed = checkpoint.seed
         return Run(self, as_callbacks(self.callbacks), self.verbose, checkpoint), seed
+
+    def _architecture(self) -> Architecture:
+        """The kind of network that the parameters ask for."""
+        dropout = published.DROPOUT[self.network] if self.dropout is None else self.dropout
+        decoder = getattr(self, "decoder", None)
+        return Architecture(self.network, tuple(self.layers), dropout, self.encoder, decoder)
+
+    def _check_shared_parameters(self) -> None:
+        """Refuse what no stage could work with."""
+        check_choice(self, "network", tuple(published.DROPOUT))
+        check_choice(self, "scale", (None, "standard", "unit"))
+        check_choice(self, "precision", ("float32", "bf16"))
+        check_choice(self, "contradictions", ("raise", "drop"))
+        check_choice(self, "optimizer", (None, *OPTIMIZERS))
+        check_module(self, "encoder")
+        check_layers(self)
+        check_number(self, "dropout", 0, 0.99, optional=True)
+        check_number(self, "learning_rate", 0)
+        for name in ("steps", "batch_links", "batch_pairs"):
+            check_number(self, name, 1, whole=True, optional=True)
 
     def _device(self) -> torch.device:
         if self.device == "auto":

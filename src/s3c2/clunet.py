@@ -18,9 +18,6 @@ from torch import Tensor, nn
 from s3c2 import losses, published
 from s3c2.base import (
     SiameseEstimator,
-    check_choice,
-    check_layers,
-    check_module,
     check_number,
     pack_network,
     unpack_network,
@@ -29,13 +26,12 @@ from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows
 from s3c2.labnet import LabNet
 from s3c2.links import Links
-from s3c2.networks import Architecture
 from s3c2.pairs import AllPairs, GivenLinks
 from s3c2.pool import Pool, PoolPairs
 from s3c2.randomness import Purpose, derived_seed
 from s3c2.rows import Rows
 from s3c2.stack import Stack, Trained, train_stacks
-from s3c2.training import OPTIMIZERS, History, Losses, Run, Task, check_converged, converged
+from s3c2.training import History, Losses, Run, Task, check_converged, converged
 
 CACHE_MEMORY = 2**27
 STAGE = 1  # LabNet's draws are those of stage 0
@@ -173,20 +169,9 @@ class CluNet(ClusterMixin, SiameseEstimator):
     # Training
 
     def _check_parameters(self) -> None:
-        check_number(self, "n_clusters", 1, whole=True)
-        check_choice(self, "network", ("dense", "convolutional"))
-        check_choice(self, "scale", (None, "standard", "unit"))
-        check_choice(self, "precision", ("float32", "bf16"))
-        check_choice(self, "contradictions", ("raise", "drop"))
-        check_choice(self, "optimizer", (None, *OPTIMIZERS))
-        check_module(self, "encoder")
-        check_layers(self)
-        check_number(self, "dropout", 0, 0.99, optional=True)
-        check_number(self, "learning_rate", 0)
-        for name in ("n_restarts", "cache_memory"):
+        self._check_shared_parameters()
+        for name in ("n_clusters", "n_restarts", "cache_memory"):
             check_number(self, name, 1, whole=True)
-        for name in ("steps", "batch_links", "batch_pairs"):
-            check_number(self, name, 1, whole=True, optional=True)
         check_number(self, "batch_points", 2, whole=True, optional=True)
 
     def _check_n_clusters(self, rows: Rows) -> None:
@@ -247,10 +232,6 @@ class CluNet(ClusterMixin, SiameseEstimator):
             steps=self.steps,
             optimizer=self.optimizer,
         )
-
-    def _architecture(self) -> Architecture:
-        dropout = published.DROPOUT[self.network] if self.dropout is None else self.dropout
-        return Architecture(self.network, tuple(self.layers), dropout, self.encoder)
 
     # Saving
 

@@ -19,7 +19,6 @@ from s3c2 import losses, networks, published
 from s3c2.base import (
     SiameseEstimator,
     check_choice,
-    check_layers,
     check_module,
     check_number,
     pack_network,
@@ -30,13 +29,13 @@ from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows
 from s3c2.links import Links
 from s3c2.metrics import Rates
-from s3c2.networks import Architecture, committee_of, members_of
+from s3c2.networks import committee_of, members_of
 from s3c2.pairs import GivenLinks, RandomPairs
 from s3c2.randomness import Purpose, derived_seed
 from s3c2.rows import Rows
 from s3c2.stack import Stack, Trained, train_stacks
 from s3c2.threshold import calibrated_threshold, folds_for_threshold
-from s3c2.training import OPTIMIZERS, History, Losses, Run, Task, check_converged, converged
+from s3c2.training import History, Losses, Run, Task, check_converged, converged
 
 
 class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator):
@@ -235,23 +234,14 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
     # Training
 
     def _check_parameters(self) -> None:
-        check_choice(self, "network", ("dense", "convolutional"))
-        check_choice(self, "reconstruction", ("sum", "mean"))
-        check_choice(self, "scale", (None, "standard", "unit"))
-        check_choice(self, "precision", ("float32", "bf16"))
-        check_choice(self, "contradictions", ("raise", "drop"))
-        check_choice(self, "optimizer", (None, *OPTIMIZERS))
-        check_module(self, "encoder")
+        self._check_shared_parameters()
         check_module(self, "decoder")
-        check_layers(self)
-        check_number(self, "dropout", 0, 0.99, optional=True)
+        check_choice(self, "reconstruction", ("sum", "mean"))
         check_number(self, "reconstruction_weight", 0)
         if self.threshold != "auto":
             check_number(self, "threshold", 0)
         check_number(self, "n_committee", 1, whole=True)
-        check_number(self, "learning_rate", 0)
-        for name in ("epochs", "steps", "batch_links", "batch_pairs"):
-            check_number(self, name, 1, whole=True, optional=True)
+        check_number(self, "epochs", 1, whole=True, optional=True)
 
     def _train(self, rows: Rows, links: Links, run: Run, seed: int) -> None:
         folds = folds_for_threshold(links, seed) if self.threshold == "auto" else []
@@ -306,10 +296,6 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
             epochs=self.epochs,
             optimizer=self.optimizer,
         )
-
-    def _architecture(self) -> Architecture:
-        dropout = published.DROPOUT[self.network] if self.dropout is None else self.dropout
-        return Architecture(self.network, tuple(self.layers), dropout, self.encoder, self.decoder)
 
     # Saving
 
