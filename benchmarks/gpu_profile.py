@@ -69,10 +69,11 @@ def main() -> None:
     image_rows = Rows(images, (1, 28, 28), device=device)
     for precision in ("float32", "bf16"):
         settings = LabNet(network="convolutional", steps=LAST + 1, precision=precision, verbose=0)
+        some = [LabNetReplica(links_of(y), r) for r in range(REPLICAS)]
         table += kernels(
-            f"1 convolutional LabNet, {precision}",
-            lambda watch, settings=settings: train_labnets(
-                settings, image_rows, [LabNetReplica(links_of(y), 0)], Run(settings, watch)
+            f"{REPLICAS} convolutional LabNets, {precision}",
+            lambda watch, settings=settings, some=some: train_labnets(
+                settings, image_rows, some, Run(settings, watch)
             ),
         )
     publish("gpu-profile", table)

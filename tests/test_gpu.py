@@ -241,3 +241,149 @@ def test_dropout_after_a_relu_in_one_pass():
     expected = torch.where(y > 0, 2 * y.detach() / 0.7, 0)
     assert torch.allclose(x.grad, expected, rtol=1e-5)
     assert torch.allclose(bias.grad, expected.sum(1), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "size", "before", "after"),
+    [
+        (1, 32, (8, 6), [], [torch.nn.MaxPool2d(2), torch.nn.ReLU()]),
+        (32, 32, (6, 6), [], [torch.nn.MaxPool2d(2), torch.nn.ReLU()]),
+        (3, 16, (7, 9), [], [torch.nn.MaxPool2d(2), torch.nn.ReLU()]),  # a row and a column left
+        (3, 20, (7, 9), [], [torch.nn.MaxPool2d(2), torch.nn.ReLU()]),  # not a power of two
+        (32, 32, (3, 3), [torch.nn.Upsample(size=(6, 6))], [torch.nn.ReLU()]),
+        (32, 1, (5, 4), [torch.nn.Upsample(size=(10, 8))], []),
+        (32, 8, (3, 5), [torch.nn.Upsample(size=(7, 11))], [torch.nn.ReLU()]),  # more than twice
+    ],
+)
+@pytest.mark.parametrize("kernel", [3, 5])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_convolutions_of_a_stack_are_those_of_torch(
+    channels, filters, size, before, after, kernel, transposed, monkeypatch
+):
+    from torch import nn
+
+    from s3c2.stack import Stack, runs_stacked
+
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    convolution = (
+        nn.ConvTranspose2d(channels, filters, kernel, padding=kernel // 2)
+        if transposed
+        else nn.Conv2d(channels, filters, kernel, padding="same")
+    )
+    network = nn.Sequential(*before, convolution, *after)
+    assert runs_stacked(network, torch.device("cuda"))
+    torch.manual_seed(0)
+    networks = []
+    for _ in range(3):
+        for parameter in network.parameters():
+            nn.init.normal_(parameter)
+        networks.append(nn.Sequential(*before, type(convolution)(*_arguments(convolution)), *after))
+        networks[-1].load_state_dict(network.state_dict())
+    stack = Stack(networks).cuda()
+    x = torch.randn(3, 4, channels, *size, device="cuda", requires_grad=True)
+    y = stack(x)
+    expected = torch.stack([one.cuda()(x[r]) for r, one in enumerate(networks)])
+    assert torch.allclose(y, expected, rtol=1e-4, atol=1e-3)
+    grad = torch.randn_like(y)
+    got = torch.autograd.grad(y, [x, *stack.stacked], grad)
+    alone = torch.autograd.grad(expected, [x, *(p for n in networks for p in n.parameters())], grad)
+    assert torch.allclose(got[0], alone[0], rtol=1e-4, atol=1e-2)
+    for i, name in enumerate(("weight", "bias")):
+        for r in range(3):
+            assert torch.allclose(got[1 + i][r], alone[1 + 2 * r + i], rtol=1e-4, atol=1e-2), name
+
+
+def _arguments(convolution):
+    return (
+        convolution.in_channels, convolution.out_channels, convolution.kernel_size,
+        1, convolution.padding,
+    )  # fmt: skip
+
+
+def test_dropout_of_convolutions_has_its_rate_and_is_per_replica():
+    from s3c2.networks import Architecture
+    from s3c2.stack import Stack
+
+    networks = [Architecture("convolutional", (), 0.4).build_encoder((1, 8, 8), 7)] * 3
+    x = torch.rand(1, 200, 1, 8, 8, device="cuda").expand(3, -1, -1, -1, -1)
+    step = torch.tensor(5, device="cuda")
+
+    def hidden(seeds):
+        stack = Stack(networks[: len(seeds)]).cuda().train()
+        stack.lay_dropout(200, seeds, step)
+        del stack._template[0][8:]  # what follows the second dropout
+        return stack(x[: len(seeds)])
+
+    with torch.no_grad():
+        together = hidden([1, 2, 1])
+        plain = networks[0].cuda().eval()[:8](x[0])
+        passed = plain > 0
+        for r in range(3):
+            share = float((together[r][passed] == 0).float().mean())
+            assert abs(share - 0.4) < 0.03
+        assert torch.equal(together[0], together[2])
+        assert not torch.equal(together[0], together[1])
+        assert torch.equal(hidden([2])[0], together[1])
+
+
+@pytest.mark.parametrize("semi_supervised", [False, True])
+def test_convolutional_replicas_are_close_to_those_alone(semi_supervised):
+    from sklearn.datasets import load_digits
+
+    from s3c2 import Links, fit_many
+
+    data = load_digits()
+    grid = [
+        (
+            S3C2(
+                10, network="convolutional", semi_supervised=semi_supervised, scale="unit",
+                labnet_steps=20, clunet_steps=20, random_state=r, verbose=0,
+            ),
+            Links.from_labels(data.target, 100 + 50 * r, random_state=r),
+        )
+        for r in range(3)
+    ]  # fmt: skip
+    for (model, links), stacked in zip(grid, fit_many(data.images, grid)):
+        alone = model.fit(data.images, links=links)
+        assert distance(stacked.labnet_.encoder_, alone.labnet_.encoder_) <= 1e-4
+        assert distance(stacked.clunet_.network_, alone.clunet_.network_) <= 1e-4
+
+
+def test_a_diverged_replica_is_seen_in_its_loss(blobs):
+    from s3c2 import Links, fit_many
+
+    X, y = blobs
+    links = Links.from_labels(y, 60, random_state=0)
+    base = {"layers": (64, 32), "labnet_steps": 40, "clunet_steps": 10, "verbose": 0}
+    grid = [
+        (S3C2(3, semi_supervised=True, reconstruction_weight=w, random_state=0, **base), links)
+        for w in (0.05, float("inf"))
+    ]
+    with pytest.warns(UserWarning, match="1 of 2 configurations diverged"):
+        good, bad = fit_many(X, grid)
+    assert hasattr(good, "labels_")
+    assert not hasattr(bad, "labels_")
+
+
+def test_rows_in_pinned_memory_give_what_rows_on_the_gpu_give(
+    blobs, blob_links, small, monkeypatch
+):
+    from s3c2 import rows
+
+    for precision in ("float32", "bf16"):
+        settings = {**small, "precision": precision, "device": "cuda"}
+        resident = S3C2(3, **settings).fit(blobs[0], links=blob_links)
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "RESIDENT_SHARE", 0.0)
+            pinned = S3C2(3, **settings).fit(blobs[0], links=blob_links)
+            assert not pinned.labnet_._fitted_rows.resident.is_cuda
+            assert pinned.labnet_._fitted_rows.resident.is_pinned()
+            patch.setattr(rows, "PINNED_SHARE", 0.0)
+            streamed = S3C2(3, **{**settings, "clunet_steps": 20}).fit(blobs[0], links=blob_links)
+            assert streamed.labnet_._fitted_rows.resident is None
+        assert (pinned.labels_ == resident.labels_).all()
+        assert np.array_equal(
+            pinned.history_["clunet"]["loss"], resident.history_["clunet"]["loss"]
+        )
+        loss = streamed.history_["labnet"]["loss"]
+        assert np.allclose(loss[:20], resident.history_["labnet"]["loss"][:20], rtol=0.05)

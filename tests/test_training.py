@@ -15,8 +15,8 @@ import torch
 
 from s3c2 import S3C2, Callback, Links, checkpoint
 from s3c2.errors import StorageError
+from s3c2.optimizers import OPTIMIZERS, AdamInParts
 from s3c2.progress import Progress
-from s3c2.training import OPTIMIZERS
 
 
 class Counter(Callback):
@@ -200,6 +200,23 @@ def test_optimizers_are_the_scripts():
     assert rmsprop.defaults["alpha"] == 0.9
     adam = OPTIMIZERS["adam"]([parameter], lr=1e-3)
     assert adam.defaults["betas"] == (0.9, 0.999)
+
+
+def test_adam_in_parts_has_the_bits_of_torchs_own(monkeypatch):
+    monkeypatch.setattr("s3c2.optimizers.PART_BYTES", 3 * 4 * 64 * 8)  # three replicas of seven
+    torch.manual_seed(0)
+    start = [torch.randn(7, 64, 8), torch.randn(7, 5)]
+    gradients = [[torch.randn_like(p) for p in start] for _ in range(20)]
+    ends = []
+    for kind in (torch.optim.Adam, AdamInParts):
+        parameters = [torch.nn.Parameter(p.clone()) for p in start]
+        optimizer = kind(parameters, lr=1e-2)
+        for step in gradients:
+            for p, gradient in zip(parameters, step):
+                p.grad = gradient.clone()
+            optimizer.step()
+        ends.append(parameters)
+    assert all(torch.equal(a, b) for a, b in zip(*ends))
 
 
 def test_progress_goes_to_stderr_and_can_be_switched_off(capsys, monkeypatch):

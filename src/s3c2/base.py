@@ -20,9 +20,10 @@ from s3c2.checkpoint import Checkpoint, fingerprint
 from s3c2.errors import DataError, LinksError, StorageError
 from s3c2.links import Links
 from s3c2.networks import Architecture
+from s3c2.optimizers import OPTIMIZERS
 from s3c2.randomness import seed_from
 from s3c2.rows import Rows, Scaling, check_finite
-from s3c2.training import OPTIMIZERS, History, Run
+from s3c2.training import History, Run
 
 # Not settings of the method: who watches, and where it runs.
 CIRCUMSTANCES = ("callbacks", "checkpoint", "device", "verbose")

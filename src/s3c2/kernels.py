@@ -64,7 +64,7 @@ if triton is not None:
             value += tl.load(bias + r * width + at % width, mask=inside, other=0.0)
         kept = h >= dropped.to(tl.uint32)
         if RELU:
-            kept = kept & (value > 0)
+            kept = kept & ~(value <= 0)  # NaN stays: it is to be seen in the loss
         tl.store(y + first + at, tl.where(kept, value * scale, 0.0), mask=inside)
 
     @triton.jit
@@ -143,9 +143,14 @@ if triton is not None:
         tl.store(weight + to, tl.where(i < n, w, 0.0), mask=inside)
 
 
+def has_kernels() -> bool:
+    """Whether Triton is there."""
+    return triton is not None
+
+
 def runs_fused(x: Tensor) -> bool:
     """Whether these kernels serve this tensor."""
-    return x.is_cuda and triton is not None
+    return x.is_cuda and has_kernels()
 
 
 def hashed_integers(key: Tensor, step: int | Tensor, size: int, high: int | Tensor) -> Tensor:
@@ -183,10 +188,10 @@ def _shift(z: Tensor, bits: int) -> Tensor:
 
 
 def take_rows(X: Tensor, index: Tensor) -> Tensor:
-    """X[index], (replicas, rows) → (replicas, rows, …)."""
-    if not runs_fused(X):
+    """X[index], (replicas, rows) → (replicas, rows, …). X may lie in pinned memory of the host."""
+    if not runs_fused(index):
         return X[index]
-    out = torch.empty(*index.shape, *X.shape[1:], dtype=X.dtype, device=X.device)
+    out = torch.empty(*index.shape, *X.shape[1:], dtype=X.dtype, device=index.device)
     width = X[0].numel()
     block = min(1024, triton.next_power_of_2(width))
     _take[(index.numel(),)](out, X, index.contiguous(), width, BLOCK=block)

@@ -28,7 +28,8 @@ class Pool:
 
     def __init__(self, rows: Rows, labnet: LabNet, cache_memory: int, seed: int) -> None:
         # LabNet's own shape and scaling, which may differ from CluNet's.
-        rows = Rows(rows.X, labnet._row_shape(), labnet.scaling_, rows.device)
+        if rows.shape != labnet._row_shape() or rows.scaling is not labnet.scaling_:
+            rows = Rows(rows.X, labnet._row_shape(), labnet.scaling_, rows.device)
         capacity = max(2, cache_memory // (4 * labnet._n_features_out))
         self.numbers: Tensor | None = None  # all rows
         if rows.n > capacity:

@@ -6,6 +6,7 @@ drawn: only the batch is made dense, scaled and turned into float32.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,11 @@ from scipy import sparse
 from torch import Tensor
 
 from s3c2.errors import DataError
-from s3c2.kernels import take_rows
+from s3c2.kernels import has_kernels, take_rows
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 RESIDENT_SHARE = 0.4  # of a GPU's free memory, for X
+PINNED_SHARE = 0.5  # of the host's free memory
 CHUNK_BYTES = 2**24  # a pass over X holds this much of it at a time
 
 
@@ -80,7 +82,7 @@ class Rows:
         self.device = torch.device(device)
         self.numbers = numbers
         self.n = int(X.shape[0]) if numbers is None else len(numbers)
-        self.resident: Tensor | None = None  # all rows on a GPU
+        self.resident: Tensor | None = None  # all rows where a GPU can take them
         self.half: Tensor | None = None  # and for products in bfloat16
 
     def take(self, index: NDArray[np.int64]) -> Tensor:
@@ -94,27 +96,36 @@ class Rows:
         return self.take(index.flatten().cpu().numpy()).view(*index.shape, *self.shape)
 
     def settle(self, precision: str = "float32") -> bool:
-        """Lay all rows onto a GPU if they fit beside the work there; whether they lie there."""
+        """Lay all rows where a step on a GPU can take them by itself; whether they lie there.
+
+        That is the GPU's memory if they fit beside the work there, otherwise pinned memory of the
+        host, which the GPU reads row by row. Rows that fit into neither stay what they are.
+        """
         if self.device.type != "cuda":
             return False
         if self.resident is not None:
             return True
-        size = 6 * self.n * int(np.prod(self.shape))
-        if size > RESIDENT_SHARE * torch.cuda.mem_get_info(self.device)[0]:
+        values = self.n * int(np.prod(self.shape))
+        if 6 * values <= RESIDENT_SHARE * torch.cuda.mem_get_info(self.device)[0]:
+            place: dict[str, Any] = {"device": self.device}
+        elif has_kernels() and 6 * values <= PINNED_SHARE * _free_memory():
+            place = {"pin_memory": True}
+        else:
             return False
-        resident = torch.empty(self.n, *self.shape, device=self.device)
+        resident = torch.empty(self.n, *self.shape, **place)
         step = max(1, CHUNK_BYTES // (4 * int(np.prod(self.shape))))
         for start in range(0, self.n, step):
             stop = min(start + step, self.n)
             resident[start:stop] = self.block(start, stop)
         self.resident = resident
-        self.half = resident.bfloat16() if precision == "bf16" else None
+        if precision == "bf16":
+            self.half = torch.empty(resident.shape, dtype=torch.bfloat16, **place).copy_(resident)
         return True
 
     def block(self, start: int, stop: int) -> Tensor:
         """Rows start … stop − 1."""
         if self.resident is not None:
-            return self.resident[start:stop]
+            return self.resident[start:stop].to(self.device)
         if self.numbers is None:
             return self._tensor(self.X[start:stop])
         return self._tensor(self.X[self.numbers[start:stop]])
@@ -133,6 +144,14 @@ class Rows:
         if x.base is not None:  # a view of what the caller gave, which no network may write to
             x = x.copy()
         return torch.from_numpy(x).to(self.device).reshape(len(x), *self.shape)
+
+
+def _free_memory() -> int:
+    """Bytes of the host's memory that are free, or 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 0
 
 
 def chunks(X: Any) -> Iterator[tuple[int, Any]]:

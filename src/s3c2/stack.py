@@ -2,8 +2,9 @@
 
 A Stack holds E networks of the same shape with every parameter stacked along a leading dimension:
 batches go in as (E, rows, …) and come out as (E, rows, …). A dense network runs as batched matrix
-products, which on the CPU give each replica the very bits it would get alone. One replica is the
-module itself, whatever it is; networks that are not dense are trained one after another.
+products, which on the CPU give each replica the very bits it would get alone; convolutions run as
+kernels of their own on a GPU. One replica is the module itself, whatever it is; networks that do
+not run as a stack are trained one after another.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from s3c2.convolution import Layer, convolve, is_convolution
 from s3c2.errors import DataError
+from s3c2.kernels import has_kernels
 from s3c2.networks import Dropout
 from s3c2.randomness import Purpose, derived_seed, dropout_masks
 from s3c2.training import History, Run, Task, train
@@ -61,8 +64,11 @@ class Stack(nn.Module):
         if self.n == 1:
             self.only = self._template[0]
             return
-        if not is_dense(networks[0]):
-            raise ValueError("Only dense networks run as a stack; train others one by one.")
+        if not is_sequence(networks[0]):
+            raise ValueError(
+                "Only sequences of dense and convolutional layers run as a stack; train others "
+                "one by one."
+            )
         parameters = [dict(n.named_parameters()) for n in networks]
         self._names = list(parameters[0])
         self.stacked = nn.ParameterList(
@@ -77,12 +83,13 @@ class Stack(nn.Module):
         half = self.precision == "bf16" and x.device.type == "cuda"
         # Without its cache: a captured step must cast the weights of the moment.
         with torch.autocast(x.device.type, torch.bfloat16, enabled=half, cache_enabled=False):
-            if self.n > 1 or (x.device.type == "cuda" and is_dense(self._template[0])):
-                return self._dense(x).float()
+            on_gpu = x.device.type == "cuda"
+            if self.n > 1 or (on_gpu and runs_stacked(self._template[0], x.device)):
+                return self._layer_by_layer(x).float()
             out: Tensor = self._template[0](x[0])
             return out.unsqueeze(0).float()
 
-    def _dense(self, x: Tensor) -> Tensor:
+    def _layer_by_layer(self, x: Tensor) -> Tensor:
         if self.n == 1:
             named = self._template[0].named_parameters()
             weights = {name: p.unsqueeze(0) for name, p in named}
@@ -92,12 +99,17 @@ class Stack(nn.Module):
         while layers:
             (name, layer), *rest = layers
             following = [one for _, one in rest[:2]]
-            if isinstance(layer, nn.Linear) and _is_keyed_relu(following):
+            block = Layer.first_of(layers, x.shape[3:]) if x.ndim == 5 else None
+            if block is not None:
+                of = f"{block.name}."
+                x = convolve(x, weights[of + "weight"], weights[of + "bias"], block)
+                layers = layers[block.length :]
+            elif isinstance(layer, nn.Linear) and _is_keyed_relu(following):
                 x = torch.bmm(x, weights[f"{name}.weight"].transpose(1, 2))
                 x = following[1].of_relu(x, weights[f"{name}.bias"])
                 layers = rest[2:]
             else:
-                x = _apply_dense(name, layer, weights, x)
+                x = _apply(name, layer, weights, x)
                 layers = rest
         return x
 
@@ -138,10 +150,27 @@ class Stack(nn.Module):
 
 def is_dense(network: nn.Module) -> bool:
     """Whether a network is a sequence of layers that run as batched matrix products."""
+    return is_sequence(network) and not any(map(_is_spatial, network.children()))
+
+
+def is_sequence(network: nn.Module) -> bool:
+    """Whether a network is a sequence of dense and convolutional layers."""
     kinds = (nn.Linear, nn.Flatten, nn.Unflatten, Dropout, *_ELEMENTWISE)
     return isinstance(network, nn.Sequential) and all(
-        type(layer) in kinds and getattr(layer, "bias", True) is not None for layer in network
+        _is_spatial(layer) or (type(layer) in kinds and getattr(layer, "bias", True) is not None)
+        for layer in network
     )
+
+
+def _is_spatial(layer: nn.Module) -> bool:
+    return is_convolution(layer) or type(layer) in (nn.MaxPool2d, nn.Upsample)
+
+
+def runs_stacked(network: nn.Module, device: torch.device) -> bool:
+    """Whether replicas of a network run as one there."""
+    if is_dense(network):
+        return True
+    return device.type == "cuda" and has_kernels() and is_sequence(network)
 
 
 def stack_size(network: nn.Module, rows: int, device: torch.device) -> int:
@@ -150,7 +179,7 @@ def stack_size(network: nn.Module, rows: int, device: torch.device) -> int:
     On the CPU a stack pays while its activations stay in the cache: with large batches replicas
     are faster one after another. On a GPU the memory is the limit.
     """
-    if not is_dense(network):
+    if not runs_stacked(network, device):
         return 1
     layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
     if device.type == "cpu":
@@ -161,10 +190,11 @@ def stack_size(network: nn.Module, rows: int, device: torch.device) -> int:
         widest = max(layer.out_features for layer in layers)
         return max(1, CACHE_BYTES // (4 * rows * widest))
     # Activations, their gradients and dropout's copies; weights, gradients and optimiser state.
-    activations = rows * (layers[0].in_features + 4 * sum(layer.out_features for layer in layers))
+    units = sum(layer.in_features + layer.out_features for layer in layers)
+    units += sum(math.prod(m.size) for m in network.modules() if isinstance(m, Dropout))
     weights = 5 * sum(p.numel() for p in network.parameters())
     free = torch.cuda.mem_get_info(device)[0]
-    return max(1, int(0.5 * free) // (4 * (activations + weights)))
+    return max(1, int(0.5 * free) // (4 * (3 * rows * units + weights)))
 
 
 def _is_keyed_relu(layers: Sequence[nn.Module]) -> TypeGuard[tuple[nn.ReLU, Dropout]]:
@@ -198,7 +228,7 @@ class _ExactLinear(torch.autograd.Function):
         return grad_x, grad_weight, grad.sum(1)
 
 
-def _apply_dense(name: str, layer: nn.Module, weights: dict[str, Tensor], x: Tensor) -> Tensor:
+def _apply(name: str, layer: nn.Module, weights: dict[str, Tensor], x: Tensor) -> Tensor:
     if isinstance(layer, nn.Linear):
         weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
         if x.device.type == "cpu":
@@ -209,6 +239,9 @@ def _apply_dense(name: str, layer: nn.Module, weights: dict[str, Tensor], x: Ten
         return x.flatten(2)
     if isinstance(layer, nn.Unflatten):
         return x.reshape(*x.shape[:2], *layer.unflattened_size)
+    if x.ndim == 5 and _is_spatial(layer):
+        images: Tensor = layer(x.flatten(0, 1))
+        return images.view(*x.shape[:2], *images.shape[1:])
     out: Tensor = layer(x)
     return out
 
@@ -252,8 +285,9 @@ def train_stacks(
         part = "" if len(replicas) <= size else f" {first + 1}–{first + len(some)}"
         built = [build(replica) for replica in some]
         stacks = {name: Stack([b[name] for b in built], precision).to(device) for name in built[0]}
-        if device.type == "cuda" and size == 1:  # where convolutions are fastest
-            for stack in stacks.values():
+        for stack in stacks.values():
+            # Where cuDNN's convolutions are fastest.
+            if device.type == "cuda" and not runs_stacked(stack._template[0], device):
                 stack.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         try:
             histories = train(task(some, stacks, part), run)

@@ -23,17 +23,13 @@ from torch import Tensor, nn
 from s3c2.callbacks import Callback, Step
 from s3c2.checkpoint import Checkpoint
 from s3c2.errors import DataError
+from s3c2.optimizers import new_optimizer
 from s3c2.progress import Progress
 from s3c2.randomness import seed_torch
 
 History = dict[str, NDArray[np.float32]]
 Losses = Callable[[int | Tensor], dict[str, Tensor]]
 
-OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "adam": torch.optim.Adam,
-    # The script's library decays by 0.9 and adds 1e-7, where torch would take 0.99 and 1e-8.
-    "rmsprop": partial(torch.optim.RMSprop, alpha=0.9, eps=1e-7),
-}
 WARM_UP = 3  # eager steps before a step is captured on a GPU
 
 
@@ -72,6 +68,11 @@ class Task:
     def lengths(self) -> Tensor:
         """``steps`` on the device."""
         return torch.tensor(list(self.steps), device=self.device)
+
+    @cached_property
+    def sound(self) -> Tensor:
+        """Which replicas' losses have always been numbers: (replicas,), on the device."""
+        return torch.ones(len(self.steps), dtype=torch.bool, device=self.device)
 
 
 class Run:
@@ -120,7 +121,9 @@ class Run:
 def train(task: Task, run: Run) -> list[History]:
     """Train the stacks in place and return each replica's loss terms at every step of its own."""
     on_gpu = task.device.type == "cuda"
-    optimizer = new_optimizer(task)
+    optimizer = new_optimizer(
+        task.optimizer, task.stacks.parameters(), task.learning_rate, task.device
+    )
     history: dict[str, Tensor] = {}
     key = task.stage + task.part
     done, last = 0, max(task.steps)
@@ -128,7 +131,9 @@ def train(task: Task, run: Run) -> list[History]:
         done, complete, history = run.checkpoint.restore(key, task.stacks, optimizer)
         last = done if complete else last
     task.stacks.train()
-    _ = task.lengths  # made now: nothing may come from the host inside a captured step
+    _ = task.lengths, task.sound  # made now: nothing may come from the host inside a captured step
+    if "loss" in history:
+        task.sound.logical_and_(history["loss"][:done].isfinite().all(0))
     take_step = GpuSteps(task, optimizer, done) if on_gpu else partial(train_step, task, optimizer)
     with (
         torch.random.fork_rng(_cuda_devices(task.stacks)),
@@ -156,16 +161,6 @@ def train(task: Task, run: Run) -> list[History]:
     ]
 
 
-def new_optimizer(task: Task) -> torch.optim.Optimizer:
-    """The task's optimiser, on a GPU in the form that can be captured."""
-    given: dict[str, Any] = {"lr": task.learning_rate}
-    if task.device.type == "cuda":
-        given["capturable"] = True
-        if task.optimizer == "adam":
-            given["fused"] = True  # not on the CPU, where it rounds differently in a stack
-    return OPTIMIZERS[task.optimizer](task.stacks.parameters(), **given)
-
-
 def train_step(
     task: Task, optimizer: torch.optim.Optimizer, step: int, counter: Tensor | None = None
 ) -> dict[str, Tensor]:
@@ -177,6 +172,7 @@ def train_step(
     optimizer.zero_grad(set_to_none=True)
     # Replicas share nothing, so the gradient of the sum is each one's own gradient.
     torch.autograd.backward(terms["loss"].sum())
+    silence(task, terms["loss"].detach())
     with frozen(task, now):
         optimizer.step()
     return {name: term.detach() for name, term in terms.items()}
@@ -224,6 +220,21 @@ class GpuSteps:
             self.terms = train_step(self.task, self.optimizer, step, self.counter)
             self.counter += 1
         self.graph = graph
+
+
+def silence(task: Task, loss: Tensor) -> None:
+    """Take the gradient from replicas that diverged, so that their weights stay numbers.
+
+    The others know nothing of it. A replica alone has no others, and just goes on to its end.
+    """
+    if len(loss) == 1:
+        return
+    task.sound.logical_and_(loss.isfinite())
+    if loss.device.type == "cpu" and task.sound.all():
+        return  # on a GPU nobody waits to see
+    for p in task.stacks.parameters():
+        if p.grad is not None:
+            p.grad = torch.where(task.sound.view(-1, *[1] * (p.ndim - 1)), p.grad, 0.0)
 
 
 @contextmanager
