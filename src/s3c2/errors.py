@@ -5,6 +5,7 @@
     ValueError
     └── S3C2Error               everything below; the message says what, where and the remedy
         ├── DataError           X: not finite, not numeric, wrong shape or columns
+        ├── DatasetError        a public data set: missing, damaged, cannot be downloaded
         ├── LinksError          links: unknown rows, unreadable files, none of a kind
         │   └── ContradictoryLinksError   must-links and cannot-links that exclude each other
         └── StorageError        a model, a checkpoint or an output that cannot be read or written
@@ -25,6 +26,10 @@ class S3C2Error(ValueError):
 
 class DataError(S3C2Error):
     """X cannot be used."""
+
+
+class DatasetError(S3C2Error):
+    """A public data set is missing, damaged, or cannot be downloaded."""
 
 
 class LinksError(S3C2Error):

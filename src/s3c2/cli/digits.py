@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 from s3c2 import S3C2
 from s3c2.atomicfile import write_atomically
 from s3c2.cli.outputs import label_table, table_bytes
+from s3c2.datasets.digits import BRIGHTEST, split_rows
 from s3c2.links import Links
 from s3c2.metrics import Scores, evaluate
 from s3c2.preparation.data import Data
@@ -21,10 +22,7 @@ from s3c2.preparation.tables import TablePreparation
 from s3c2.report import write_clusters_picture, write_report
 
 N_CLUSTERS = 10
-N_LINKS = 500
-N_HELD_OUT = 500
-SPLIT_SEED = 0  # fixed before any result was seen; link sets have the seeds 0, 1, 2, …
-BRIGHTEST = 16.0
+N_LINKS = 500  # link sets have the seeds 0, 1, 2, …
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,7 @@ class Digits:
     @classmethod
     def load(cls) -> Digits:
         pixels, digit = load_digits(return_X_y=True)
-        order = np.random.default_rng(SPLIT_SEED).permutation(len(digit))
-        return cls(pixels, digit, np.sort(order[N_HELD_OUT:]), np.sort(order[:N_HELD_OUT]))
+        return cls(pixels, digit, *split_rows(len(digit)))
 
     def X(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:  # noqa: N802
         """Pixels in [0, 1]."""
