@@ -387,3 +387,49 @@ def test_rows_in_pinned_memory_give_what_rows_on_the_gpu_give(
         )
         loss = streamed.history_["labnet"]["loss"]
         assert np.allclose(loss[:20], resident.history_["labnet"]["loss"][:20], rtol=0.05)
+
+
+def baseline_grid(X, y, baseline, **settings):
+    from s3c2 import Links
+
+    return [
+        (
+            baseline(3, random_state=r, verbose=0, **settings),
+            Links.from_labels(y, 20 + 10 * r, random_state=r),
+        )
+        for r in range(5)
+    ]
+
+
+@pytest.mark.parametrize("network", ["dense", "convolutional"])
+@pytest.mark.parametrize("name", ["DGraph", "DCPR"])
+def test_pair_baselines_of_a_grid_are_close_to_those_alone(name, network):
+    from sklearn.datasets import load_digits
+
+    from s3c2 import baselines, fit_many
+
+    data = load_digits(n_class=3)
+    X = data.data if network == "dense" else data.images
+    settings = {"network": network, "scale": "unit", "layers": (64, 64, 32), "steps": 20}
+    grid = baseline_grid(X, data.target, getattr(baselines, name), **settings)
+    for (model, links), stacked in zip(grid, fit_many(X, grid)):
+        alone = model.fit(X, links=links)
+        assert next(stacked.network_.parameters()).device.type == "cuda"
+        assert distance(stacked.network_, alone.network_) <= 1e-3
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+@pytest.mark.parametrize("name", ["DGraph", "DCPR"])
+def test_pair_baselines_learn(name, precision):
+    from sklearn.datasets import load_digits
+
+    from s3c2 import Links, baselines, fit_many
+
+    X, y = load_digits(return_X_y=True)
+    model = getattr(baselines, name)(
+        10, scale="unit", steps=1000, precision=precision, random_state=0, verbose=0
+    )
+    grid = [(model, Links.from_labels(y, n, random_state=0)) for n in (50, 2000)]
+    few, many = (adjusted_rand_score(y, one.labels_) for one in fit_many(X, grid))
+    assert few > 0.1
+    assert many > max(0.5, few + 0.05)

@@ -49,6 +49,41 @@ def test_misclassification_is_equation_3(kind):
     assert float(fast) == pytest.approx(slow_misclassification(p_a, p_b, must, weight), abs=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["mixed", "only must", "only cannot"])
+def test_link_likelihood_is_the_negative_log_of_being_right(kind):
+    h_a, h_b, must, weight = five_points(np.random.default_rng(4), kind)
+    p_same = losses.same_probability(h_a.softmax(-1), h_b.softmax(-1))
+    slow = 0.0
+    for same, m, w in zip(p_same.tolist(), must, weight):
+        slow += float(w) * -math.log(same if m else 1 - same)
+    fast = losses.link_likelihood(p_same, must, weight, 1e-3)
+    assert float(fast) == pytest.approx(slow / float(weight.sum()), abs=1e-12)
+
+
+@pytest.mark.parametrize("must", [True, False])
+@pytest.mark.parametrize("same", [0.0, 1e-3, 0.5, 1 - 1e-3, 1.0])
+def test_link_likelihood_at_the_edges(must, same):
+    p_same = torch.tensor([same], dtype=torch.float64, requires_grad=True)
+    loss = losses.link_likelihood(p_same, torch.tensor([must]), torch.ones(1), 1e-3)
+    loss.backward()
+    right = min(max(same if must else 1 - same, 1e-3), 1 - 1e-3)
+    assert float(loss.detach()) == pytest.approx(-math.log(right))
+    assert torch.isfinite(p_same.grad).all()
+
+
+def test_entropy_of_posteriors():
+    p = torch.tensor([[0.25, 0.25, 0.5], [1.0, 0.0, 0.0], [1 / 3] * 3], dtype=torch.float64)
+    p.requires_grad_()
+    h = losses.entropy(p, 1e-3)
+    for row, value in zip(p.tolist(), h):
+        clipped = [min(max(x, 1e-3), 1 - 1e-3) for x in row]
+        slow = -sum(x * math.log(x) for x in clipped)
+        assert float(value.detach()) == pytest.approx(slow, abs=1e-12)
+    h.sum().backward()
+    assert torch.isfinite(p.grad).all()
+    assert float(h[2].detach()) == pytest.approx(math.log(3))
+
+
 @pytest.mark.parametrize("over", ["sum", "mean"])
 def test_reconstruction_error_is_the_squared_norm(over):
     x, x_hat = torch.tensor(np.random.default_rng(2).normal(size=(2, 4, 6)))

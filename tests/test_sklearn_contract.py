@@ -1,6 +1,8 @@
-"""S3C2 as a scikit-learn estimator: its checks, cloning, pipelines, routing, grid search."""
+"""S3C2 and the baselines as scikit-learn estimators: checks, cloning, pipelines, routing, grids."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,27 +16,16 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from s3c2 import S3C2, Links
+from s3c2.baselines import DCPR, DGraph
 from s3c2.errors import LinksError, LinksWarning
 
 
-class RuleLinked(S3C2):
-    """S3C2 with few steps whose links follow a fixed rule on X, for checks that pass none.
+class RuleLinks:
+    """An estimator whose links follow a fixed rule on X, for checks that pass none.
 
     A row's nearest other row is a must-link, its farthest a cannot-link. The rule looks at no
     clustering and at no label.
     """
-
-    def __init__(
-        self, n_clusters=2, *, layers=(32, 32, 16), scale="standard", labnet_steps=100,
-        clunet_steps=150, clunet_pairs=200, contradictions="drop", threshold=0.3,
-        learning_rate=5e-3, random_state=0, verbose=0,
-    ):  # fmt: skip
-        super().__init__(
-            n_clusters, layers=layers, scale=scale, labnet_steps=labnet_steps,
-            clunet_steps=clunet_steps, clunet_pairs=clunet_pairs, contradictions=contradictions,
-            threshold=threshold, learning_rate=learning_rate, random_state=random_state,
-            verbose=verbose,
-        )  # fmt: skip
 
     def _default_links(self, rows):
         d = pairwise_distances(rows.block(0, rows.n).numpy())
@@ -62,8 +53,52 @@ class RuleLinked(S3C2):
         return tags
 
 
+class RuleLinked(RuleLinks, S3C2):
+    """S3C2 with few steps."""
+
+    def __init__(
+        self, n_clusters=2, *, layers=(32, 32, 16), scale="standard", labnet_steps=100,
+        clunet_steps=150, clunet_pairs=200, contradictions="drop", threshold=0.3,
+        learning_rate=5e-3, random_state=0, verbose=0,
+    ):  # fmt: skip
+        super().__init__(
+            n_clusters, layers=layers, scale=scale, labnet_steps=labnet_steps,
+            clunet_steps=clunet_steps, clunet_pairs=clunet_pairs, contradictions=contradictions,
+            threshold=threshold, learning_rate=learning_rate, random_state=random_state,
+            verbose=verbose,
+        )  # fmt: skip
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class QuickBaseline(RuleLinks):
+    """Defaults for a baseline with few steps."""
+
+    n_clusters: int = 2
+    layers: tuple = (32, 32, 16)
+    steps: int = 80
+    scale: str = "standard"
+    contradictions: str = "drop"
+    learning_rate: float = 5e-3
+    random_state: int = 0
+    verbose: int = 0
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RuleDGraph(QuickBaseline, DGraph):
+    batch_pairs: int = 60
+    n_neighbors: int = 20
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RuleDCPR(QuickBaseline, DCPR):
+    batch_pairs: int = 60
+
+
+BASELINES = [RuleDGraph(), RuleDCPR()]
+
+
 @pytest.mark.filterwarnings("ignore:n_clusters=1 puts", "ignore::s3c2.errors.LinksWarning")
-@parametrize_with_checks([RuleLinked()])
+@parametrize_with_checks([RuleLinked(), *BASELINES])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -16,7 +16,7 @@ class Step:
 
     Attributes
     ----------
-    stage : "labnet" or "clunet"
+    stage : "labnet" or "clunet", or the name of a baseline in small letters
     step : number of the step, from 0
     steps : number of steps of this stage
     terms : loss terms of the step, tensors of shape (replicas,); empty before the step. On a GPU

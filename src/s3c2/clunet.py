@@ -11,17 +11,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from s3c2 import losses, published
-from s3c2.base import (
-    SiameseEstimator,
-    check_number,
-    pack_network,
-    unpack_network,
-)
+from s3c2.base import check_number
+from s3c2.clusterer import ClusterNetwork, LinkClusterer, train_cluster_networks
 from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows
 from s3c2.labnet import LabNet
@@ -30,15 +25,15 @@ from s3c2.pairs import AllPairs, GivenLinks
 from s3c2.pool import Pool, PoolPairs
 from s3c2.randomness import Purpose, derived_seed
 from s3c2.rows import Rows
-from s3c2.stack import Stack, Trained, train_stacks
-from s3c2.training import History, Losses, Run, Task, check_converged, converged
+from s3c2.stack import Stack, Trained
+from s3c2.training import Losses, Run, check_converged, converged
 
 CACHE_MEMORY = 2**27
 STAGE = 1  # LabNet's draws are those of stage 0
 JUDGED_PAIRS = 50_000
 
 
-class CluNet(ClusterMixin, SiameseEstimator):
+class CluNet(ClusterNetwork):
     """Clustering network: Siamese softmax twins trained on the misclassification loss, eq. (3).
 
     Each step takes given links and fresh random pairs of rows, which a frozen LabNet labels.
@@ -64,6 +59,10 @@ class CluNet(ClusterMixin, SiameseEstimator):
         Bytes for LabNet's representation, which is computed once. If all rows do not fit, the
         random pairs are drawn from a uniform sample of as many rows as do.
     """
+
+    _stage = "clunet"
+    # fit_many has no LabNet to hand on.
+    _fit_replicas = LinkClusterer._fit_replicas
 
     pair_losses_: NDArray[np.float64]
 
@@ -148,44 +147,13 @@ class CluNet(ClusterMixin, SiameseEstimator):
                 self.labels_ = self._labels(rows)
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """The posteriors p(k | x): (n, n_clusters)."""
-        check_is_fitted(self)
-        return self._posteriors(self._read(X, reset=False))
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """The cluster of highest posterior of each row: (n,)."""
-        check_is_fitted(self)
-        return self._labels(self._read(X, reset=False))
-
-    def _posteriors(self, rows: Rows) -> NDArray[np.float32]:
-        return apply_to_rows(self.network_, rows, "predicting", self.verbose)
-
-    def _labels(self, rows: Rows) -> NDArray[np.int64]:
-        return apply_to_rows(
-            self.network_, rows, "predicting", self.verbose, lambda p: p.argmax(-1)
-        )
-
     # Training
 
     def _check_parameters(self) -> None:
-        self._check_shared_parameters()
-        for name in ("n_clusters", "n_restarts", "cache_memory"):
+        super()._check_parameters()
+        for name in ("n_restarts", "cache_memory"):
             check_number(self, name, 1, whole=True)
         check_number(self, "batch_points", 2, whole=True, optional=True)
-
-    def _check_n_clusters(self, rows: Rows) -> None:
-        if self.n_clusters > rows.n:
-            raise ValueError(
-                "The 'n_clusters' parameter must be at most the number of rows. "
-                f"Got n_clusters={self.n_clusters} with n_samples={rows.n}."
-            )
-        if self.n_clusters == 1:
-            warnings.warn(
-                "n_clusters=1 puts every row into one cluster, whatever the links say.",
-                UserWarning,
-                stacklevel=4,
-            )
 
     def _train(self, rows: Rows, links: Links, labnet: LabNet, run: Run, seed: int) -> None:
         replicas = self._replicas(links, labnet, seed)
@@ -222,33 +190,8 @@ class CluNet(ClusterMixin, SiameseEstimator):
                     UserWarning,
                     stacklevel=2,
                 )
-        self.history_: History = restarts[best].history
+        self.history_ = restarts[best].history
         self.network_ = restarts[best].network
-
-    def _training(self) -> published.Training:
-        return published.clunet_training().changed(
-            links=self.batch_links,
-            pairs=self.batch_pairs,
-            steps=self.steps,
-            optimizer=self.optimizer,
-        )
-
-    # Saving
-
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        check_is_fitted(self)
-        content, tensors = super()._pack()
-        if hasattr(self, "labels_"):
-            tensors["labels"] = torch.from_numpy(self.labels_.astype(np.int32))
-        return content, tensors | pack_network("clunet", self.network_, self.history_)
-
-    def _unpack(self, content: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        super()._unpack(content, tensors)
-        network = self._architecture().build_clusters(self._row_shape(), self.n_clusters, 0)
-        self.history_ = unpack_network("clunet", network, tensors)
-        self.network_ = network
-        if "labels" in tensors:
-            self.labels_ = tensors["labels"].numpy().astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -305,39 +248,22 @@ def train_clunets(
     settings: CluNet, rows: Rows, replicas: Sequence[CluNetReplica], run: Run
 ) -> list[Trained]:
     """Train CluNets on the same rows, in as few stacks as are good for them."""
-    architecture = settings._architecture()
     training = settings._training()
     pools: dict[int, Pool] = {}
 
-    def build(replica: CluNetReplica) -> dict[str, nn.Module]:
-        seed = derived_seed(replica.seed, Purpose.WEIGHTS)
-        return {"clusters": architecture.build_clusters(rows.shape, settings.n_clusters, seed)}
-
-    def task(some: Sequence[CluNetReplica], stacks: dict[str, Stack], part: str) -> Task:
+    def losses_of(some: Sequence[CluNetReplica], stacks: dict[str, Stack]) -> Losses:
         seeds = [replica.seed for replica in some]
         links = [replica.links for replica in some]
         given = GivenLinks(links, training.links, seeds, rows.device, fresh=True)
         pairs = some[0].pool_pairs(
             rows, settings.cache_memory, training.pairs, some[1:], settings.batch_points, pools
         )
-        own = settings.encoder is not None
-        # One cluster is right whatever the weights: there is nothing to learn.
-        steps = 0 if settings.n_clusters == 1 else training.n_steps(1)
-        return Task(
-            stage="clunet",
-            stacks=nn.ModuleDict(stacks),
-            losses=step_losses(seeds, stacks, rows, given, pairs),
-            steps=[steps] * len(some),
-            optimizer=training.optimizer,
-            learning_rate=settings.learning_rate,
-            foreign_seed=derived_seed(seeds[0], Purpose.STAGE) if own else None,
-            part=part,
-            capturable=rows.settle(settings.precision) and not own,
-        )
+        return step_losses(seeds, stacks, rows, given, pairs)
 
     drawn = 2 * training.pairs if settings.batch_points is None else settings.batch_points
-    batch = {"clusters": 2 * training.links + drawn}
-    return train_stacks(replicas, build, task, batch, rows.device, run, settings.precision)
+    return train_cluster_networks(
+        settings, rows, replicas, losses_of, 2 * training.links + drawn, run
+    )
 
 
 def pair_loss(network: nn.Module, rows: Rows, links: Links, pairs: PoolPairs) -> float:

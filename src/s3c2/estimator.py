@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import os
-import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from s3c2 import published
-from s3c2.base import SiameseEstimator, check_choice
+from s3c2.base import check_choice
 from s3c2.clunet import CACHE_MEMORY, CluNet
-from s3c2.errors import LinksError, LinksWarning
+from s3c2.clusterer import LinkClusterer
+from s3c2.errors import DataError
 from s3c2.labnet import LabNet
 from s3c2.links import Links
-from s3c2.metrics import pair_rates
 from s3c2.rows import Rows
-from s3c2.training import History
+from s3c2.training import History, Run
+from s3c2.two_stages import fit_two_stages
 
 
-class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, SiameseEstimator):
+class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     """Clustering by example: clusters learned from must-links and cannot-links.
 
     LabNet learns from the given links to label any pair of rows; CluNet learns the clusters from
@@ -107,9 +108,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
     True
     """
 
-    # Both follow the rows when scikit-learn's metadata routing is switched on.
-    __metadata_request__fit: ClassVar = {"links": True, "sample_id": True}
-    __metadata_request__score: ClassVar = {"links": True, "sample_id": True}
+    _may_differ: ClassVar = ("random_state", "threshold", "reconstruction_weight")
 
     def __init__(
         self,
@@ -259,7 +258,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
         """The trained networks, and the labels they give."""
         self.labnet_ = labnet
         self.clunet_ = clunet
-        self.labels_: NDArray[np.int64] = clunet._labels(rows)
+        self.labels_ = self._labels(rows)
         self.preparation_: dict[str, Any] | None = None
 
     @property
@@ -276,49 +275,14 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
     def _n_features_out(self) -> int:
         return self.labnet_._n_features_out
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """The cluster of each row: (n,). The same for a row alone, in any batch and order."""
-        check_is_fitted(self)
-        return self.clunet_._labels(self._read(X, reset=False))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """The posteriors p(k | x): (n, n_clusters)."""
-        check_is_fitted(self)
-        return self.clunet_._posteriors(self._read(X, reset=False))
-
     def transform(self, X: Any) -> NDArray[np.float32]:
         """LabNet's representation h(x): (n, dimensions)."""
         check_is_fitted(self)
         return self.labnet_._represent(self._read(X, reset=False))
 
-    def score(
-        self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
-    ) -> float:
-        """Pair accuracy: the share of these links that the clusters of X respect.
-
-        Weights count: a link of weight 0.5 is half a link.
-
-        Parameters
-        ----------
-        X : rows that the links speak of
-        y : ignored
-        links : Links
-        sample_id : (n,), optional
-        """
-        check_is_fitted(self)
-        if links is None:
-            raise LinksError(
-                "score measures the clusters against links, and got none. Pass score(X, links=…). "
-                "Inside GridSearchCV or cross_validate switch metadata routing on, "
-                "sklearn.set_config(enable_metadata_routing=True), and pass links and sample_id "
-                "to fit: both then reach score. cross_validate_links does without."
-            )
-        rows = self._read(X, reset=False)
-        links = links.resolve(rows.n, sample_id)
-        if links.n_links == 0:
-            raise LinksError("score needs at least one link, and got none.")
-        labels = self.clunet_._labels(rows)
-        return pair_rates(labels, links).accuracy
+    @property
+    def _cluster_network(self) -> nn.Module:
+        return self.clunet_.network_
 
     # Steps of fit
 
@@ -364,17 +328,18 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
             stage._check_parameters()
         return labnet, clunet
 
-    def _warn_of_too_many_groups(self, links: Links) -> None:
-        rows = links.cannot_clique(self.n_clusters)
-        if rows is not None and self.n_clusters > 1:
-            shown = ", ".join(map(str, rows[:12])) + (" …" if len(rows) > 12 else "")
-            warnings.warn(
-                f"The links ask for at least {len(rows)} clusters, and n_clusters is "
-                f"{self.n_clusters}: {shown} are all cannot-linked to each other. "
-                "Raise n_clusters, or check these links.",
-                LinksWarning,
-                stacklevel=4,
-            )
+    def _check_parameters(self) -> None:
+        self._stages()
+
+    def _fit_replicas(
+        self,
+        models: Sequence[Self],
+        rows: Rows,
+        links: Sequence[Links],
+        seeds: Sequence[int],
+        run: Run,
+    ) -> dict[int, DataError]:
+        return fit_two_stages(self, models, rows, links, seeds, run)
 
     # Saving
 
@@ -401,7 +366,5 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Siam
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = []  # everything comes out as float32
         return tags

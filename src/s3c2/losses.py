@@ -1,4 +1,4 @@
-"""The paper's equations, as pure functions.
+"""The equations of the paper and of the baselines, as pure functions.
 
 Every function works on the last dimension(s) and keeps those before it, so that a leading
 dimension may hold replicas. Nothing is normalised, clipped or averaged beyond what the equation
@@ -101,6 +101,44 @@ def misclassification(p_same: Tensor, must: Tensor, weight: Tensor) -> Tensor:
     (...,)
     """
     return weighted_mean(torch.where(must, 1 - p_same, p_same), weight)
+
+
+def link_likelihood(p_same: Tensor, must: Tensor, weight: Tensor, floor: float) -> Tensor:
+    """Negative log-likelihood of links (DCPR, IDEC).
+
+    1/|L| · ( Σ_M −log pˢ + Σ_C −log(1 − pˢ) ), with pˢ clipped to [floor, 1 − floor]; a weight
+    multiplies its pair's term, and |L| becomes the sum of the weights.
+
+    Parameters
+    ----------
+    p_same : (..., pairs)
+    must : (..., pairs), bool
+    weight : (..., pairs)
+    floor : float
+
+    Returns
+    -------
+    (...,)
+    """
+    right = torch.where(must, p_same, 1 - p_same)
+    return weighted_mean(-right.clamp(floor, 1 - floor).log(), weight)
+
+
+def entropy(p: Tensor, floor: float) -> Tensor:
+    """H = −Σₖ pₖ log pₖ, with pₖ clipped to [floor, 1 − floor] (DCPR).
+
+    Of a row's posteriors it is the row's part of H(Y|X), of their mean over rows it is H(Y).
+
+    Parameters
+    ----------
+    p : (..., K)
+
+    Returns
+    -------
+    (...,)
+    """
+    p = p.clamp(floor, 1 - floor)
+    return -(p * p.log()).sum(-1)
 
 
 def weighted_mean(terms: Tensor, weight: Tensor) -> Tensor:

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.base import clone
 
 from s3c2.callbacks import as_callbacks
-from s3c2.clunet import CluNetReplica, train_clunets
+from s3c2.clusterer import LinkClusterer
 from s3c2.errors import DataError
-from s3c2.estimator import S3C2
-from s3c2.labnet import LabNet, LabNetReplica, train_labnets
 from s3c2.links import Links
 from s3c2.randomness import seed_from
-from s3c2.threshold import folds_for_threshold
 from s3c2.training import Run
 
-MAY_DIFFER = ("random_state", "threshold", "reconstruction_weight")
+M = TypeVar("M", bound=LinkClusterer)
 
 
 def fit_many(
-    X: Any, configurations: Sequence[tuple[S3C2, Links]], *, sample_id: Any = None
-) -> list[S3C2]:
+    X: Any, configurations: Sequence[tuple[M, Links]], *, sample_id: Any = None
+) -> list[M]:
     """Fit every model on X with its links, all of them together.
 
-    Models may differ in their links, ``random_state``, ``threshold`` and
-    ``reconstruction_weight``. Each comes out as from its own ``fit``; LabNets that differ in the
-    threshold alone are trained once. Stacks that do not fit into memory are split.
+    The models are all S3C2, or all of one baseline. They may differ in their links and
+    ``random_state``; S3C2 also in ``threshold`` and ``reconstruction_weight``, a baseline in the
+    parameters that its class names. Each comes out as from its own ``fit``; LabNets that differ in
+    the threshold alone are trained once. Stacks that do not fit into memory are split.
 
     Parameters
     ----------
@@ -38,8 +36,8 @@ def fit_many(
 
     Returns
     -------
-    list of S3C2, in the order of the configurations; one whose training diverged is left unfitted,
-    with a warning
+    list of models, in the order of the configurations; one whose training diverged is left
+    unfitted, with a warning
 
     Examples
     --------
@@ -61,63 +59,21 @@ def fit_many(
     # next, as in fits one after another.
     seeds = [seed_from(model.random_state) for model, _ in configurations]
     models = [clone(model) for model, _ in configurations]
-    first = models[0]
-    rows = first._read(X, reset=True)
-    resolved = [first._resolve(links, sample_id, rows) for _, links in configurations]
-    for links in {id(links): links for _, links in configurations}.values():
-        first._warn_of_too_many_groups(links)
-    run = Run(first, as_callbacks(first.callbacks), first.verbose)
-    stages = [model._stages() for model in models]
-    stages[0][1]._check_n_clusters(rows)
-
-    # LabNets: one for each set of links, seed and λ; folds where T is to be calibrated.
-    keys: list[Any] = []
-    labnets: dict[Any, Any] = {}
-    spans: dict[Any, slice] = {}
-    replicas: list[LabNetReplica] = []
-    for (labnet, _), links, seed, (_, given) in zip(stages, resolved, seeds, configurations):
-        folded = labnet.threshold == "auto"
-        key = (id(given), seed, labnet.reconstruction_weight, folded)
-        keys.append(key)
-        if key in labnets:
-            continue
-        labnets[key] = (labnet, folds_for_threshold(links, seed) if folded else [])
-        mine = labnet._replicas(links, seed, labnets[key][1])
-        spans[key] = slice(len(replicas), len(replicas) + len(mine))
-        replicas += [
-            LabNetReplica(one.links, one.seed, labnet.reconstruction_weight) for one in mine
-        ]
+    for model in models:
+        model._check_parameters()
+    reader = clone(models[0])  # a model of its own, for one that diverges stays unfitted
+    rows = reader._read(X, reset=True)
+    reader._check_n_clusters(rows)
+    resolved: dict[int, Links] = {}  # links that several share are resolved once
+    for _, links in configurations:
+        if id(links) not in resolved:
+            resolved[id(links)] = reader._resolve(links, sample_id, rows)
+            reader._warn_of_too_many_groups(links)
+    run = Run(models[0], as_callbacks(reader.callbacks), reader.verbose)
     with run:
-        trained = train_labnets(stages[0][0], rows, replicas, run)
-        failed: dict[int, DataError] = {}
-        for key, (labnet, folds) in labnets.items():
-            labnet._adopt(first)
-            try:
-                labnet._finish(rows, trained[spans[key]], folds)
-            except DataError as error:
-                failed |= {i: error for i, own in enumerate(keys) if own == key}
-
-        # CluNets: one for each configuration and restart.
-        groups: dict[int, list[CluNetReplica]] = {}
-        for i, ((labnet, clunet), key) in enumerate(zip(stages, keys)):
-            if i in failed:
-                continue
-            owner = labnets[key][0]
-            T = owner.threshold_ if labnet.threshold == "auto" else float(labnet.threshold)
-            groups[i] = clunet._replicas(resolved[i], owner, seeds[i], T)
-        every = [replica for group in groups.values() for replica in group]
-        finished = iter(train_clunets(stages[0][1], rows, every, run) if every else [])
-        for i, group in groups.items():
-            labnet, clunet = stages[i]
-            clunet._adopt(first)
-            restarts = [next(finished) for _ in group]
-            try:
-                clunet._finish(rows, group[0], restarts)
-            except DataError as error:
-                failed[i] = error
-                continue
-            models[i]._adopt(first)
-            models[i]._take(_with_threshold(labnet, labnets[keys[i]][0], group[0]), clunet, rows)
+        failed = reader._fit_replicas(
+            models, rows, [resolved[id(links)] for _, links in configurations], seeds, run
+        )
     _report(failed, len(models))
     return models
 
@@ -136,26 +92,28 @@ def _report(failed: dict[int, DataError], total: int) -> None:
         )
 
 
-def _with_threshold(labnet: LabNet, trained: LabNet, replica: CluNetReplica) -> LabNet:
-    """The LabNet of a configuration, with the network that it shares with others."""
-    if labnet is not trained:
-        for name, value in vars(trained).items():
-            if name.endswith("_") or name.startswith("_"):
-                setattr(labnet, name, value)
-    if replica.threshold is not None:
-        labnet.threshold_ = replica.threshold
-    return labnet
-
-
-def _check_alike(models: Sequence[S3C2]) -> None:
+def _check_alike(models: Sequence[LinkClusterer]) -> None:
+    kind = type(models[0])
+    if not isinstance(models[0], LinkClusterer):
+        raise TypeError(f"fit_many trains S3C2 and the baselines. Got {kind.__name__}.")
     if any(model.checkpoint is not None for model in models):
         raise ValueError("fit_many keeps no checkpoint: leave the 'checkpoint' parameter at None.")
     expected = models[0].get_params(deep=False)
     for number, model in enumerate(models):
+        if type(model) is not kind:
+            raise ValueError(
+                f"fit_many trains models of one kind: configuration 0 is {kind.__name__} and "
+                f"configuration {number} is {type(model).__name__}. Fit each kind in a call of its "
+                "own."
+            )
         for name, value in model.get_params(deep=False).items():
-            if name not in MAY_DIFFER and value != expected[name] and value is not expected[name]:
+            if (
+                name not in kind._may_differ
+                and value != expected[name]
+                and value is not expected[name]
+            ):
                 raise ValueError(
                     f"fit_many trains models of one kind: '{name}' is {expected[name]!r} in "
                     f"configuration 0 and {value!r} in configuration {number}. They may differ in "
-                    f"{', '.join(MAY_DIFFER)} and links; fit others in a call of their own."
+                    f"{', '.join(kind._may_differ)} and links; fit others in a call of their own."
                 )

@@ -16,6 +16,8 @@ DROPOUT = {
     "dense": 0.1,  # paper (0.5 for Reuters)
     "convolutional": 0.5,  # script; the paper gives no rate here
 }
+NEIGHBORS = 30  # paper: d-graph's must-links in a batch
+DCPR_FLOOR = 1e-3  # script: probabilities are clipped to [0.001, 0.999]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The only training loop.
 
-A stage (LabNet, CluNet, later a baseline) hands in a Task: stacks of its networks and a function
+A stage (LabNet, CluNet, a baseline) hands in a Task: stacks of its networks and a function
 that draws the batch of a step and returns its loss terms, each of shape (replicas,). The loop steps
 the optimiser, keeps the history, tells the callbacks, shows progress and keeps checkpoints. One
 replica or many is the same loop.
@@ -39,7 +39,7 @@ class Task:
 
     Attributes
     ----------
-    stage : "labnet" or "clunet"
+    stage : its name, such as "labnet" or "clunet"
     stacks : everything that is trained
     losses : step number → loss terms, (replicas,) each; "loss" is the one that is minimised. On a
         GPU the step is a tensor there, so that the whole step can be captured and replayed

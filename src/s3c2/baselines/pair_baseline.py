@@ -1,0 +1,110 @@
+"""A cluster network trained on batches of given links and random pairs; a baseline adds a loss."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from s3c2 import losses, published
+from s3c2.clusterer import ClusterNetwork, Replica, train_cluster_networks
+from s3c2.pairs import GivenLinks, Pairs, RandomPairs
+from s3c2.rows import Rows
+from s3c2.stack import Stack, Trained
+from s3c2.training import Losses, Run
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A step's pairs: the given links, then the random pairs.
+
+    Attributes
+    ----------
+    links : the given links, (replicas, links) each tensor
+    a, b : rows of the random pairs, (replicas, pairs)
+    x_a, x_b : both ends of all pairs, (replicas, links + pairs, *shape)
+    p_a, p_b : what the network says of them, (replicas, links + pairs, K)
+    """
+
+    links: Pairs
+    a: Tensor
+    b: Tensor
+    x_a: Tensor
+    x_b: Tensor
+    p_a: Tensor
+    p_b: Tensor
+
+    @property
+    def n_links(self) -> int:
+        return self.links.a.shape[1]
+
+    @property
+    def p_same(self) -> Tensor:
+        """pˢ of all pairs: (replicas, links + pairs)."""
+        return losses.same_probability(self.p_a, self.p_b)
+
+
+Objective = Callable[[Batch], dict[str, Tensor]]
+
+
+# A dataclass, so that a baseline declares its own parameters and no more.
+@dataclass(eq=False, repr=False)
+class PairBaseline(ClusterNetwork):
+    """CluNet's network and batch: given links and random pairs of rows in every step.
+
+    A subclass supplies ``_objective``, the loss of a batch.
+    """
+
+    n_clusters: int = 8
+    _: KW_ONLY
+    network: str = "dense"
+    encoder: nn.Module | None = None
+    layers: tuple[int, ...] = published.LAYERS
+    dropout: float | None = None
+    steps: int | None = None
+    batch_links: int | None = None
+    batch_pairs: int | None = None
+    optimizer: str | None = None
+    learning_rate: float = published.LEARNING_RATE
+    scale: str | None = None
+    contradictions: Literal["raise", "drop"] = "raise"
+    device: str = "auto"
+    precision: str = "float32"
+    random_state: Any = None
+    verbose: int = 1
+    callbacks: Any = None
+    checkpoint: str | os.PathLike[str] | None = None
+
+    def _objective(self, replicas: Sequence[Replica], rows: Rows) -> Objective:
+        """Batch → loss terms, (replicas,) each."""
+        raise NotImplementedError
+
+    def _train_replicas(
+        self, rows: Rows, replicas: Sequence[Replica], run: Run
+    ) -> Sequence[Trained]:
+        training = self._training()
+
+        def step_losses(some: Sequence[Replica], stacks: dict[str, Stack]) -> Losses:
+            seeds = [replica.seed for replica in some]
+            links = [replica.links for replica in some]
+            given = GivenLinks(links, training.links, seeds, rows.device, fresh=True)
+            pairs = RandomPairs(rows.n, training.pairs, seeds, rows.device)
+            objective = self._objective(some, rows)
+            network = stacks["clusters"]
+
+            def losses_of(step: int | Tensor) -> dict[str, Tensor]:
+                drawn = given.draw(step)
+                a, b = pairs.draw(step)
+                x = rows.take_replicas(torch.cat([drawn.a, a, drawn.b, b], dim=1))
+                network.lay_dropout(x.shape[1], seeds, step)
+                p = network(x)  # (replicas, rows, K)
+                return objective(Batch(drawn, a, b, *x.chunk(2, dim=1), *p.chunk(2, dim=1)))
+
+            return losses_of
+
+        batch = 2 * (training.links + training.pairs)
+        return train_cluster_networks(self, rows, replicas, step_losses, batch, run)
