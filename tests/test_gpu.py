@@ -402,7 +402,7 @@ def baseline_grid(X, y, baseline, **settings):
 
 
 @pytest.mark.parametrize("network", ["dense", "convolutional"])
-@pytest.mark.parametrize("name", ["DGraph", "DCPR"])
+@pytest.mark.parametrize("name", ["DGraph", "DCPR", "NNClustering"])
 def test_pair_baselines_of_a_grid_are_close_to_those_alone(name, network):
     from sklearn.datasets import load_digits
 
@@ -419,7 +419,7 @@ def test_pair_baselines_of_a_grid_are_close_to_those_alone(name, network):
 
 
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
-@pytest.mark.parametrize("name", ["DGraph", "DCPR"])
+@pytest.mark.parametrize("name", ["DGraph", "DCPR", "NNClustering"])
 def test_pair_baselines_learn(name, precision):
     from sklearn.datasets import load_digits
 

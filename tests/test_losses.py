@@ -71,6 +71,49 @@ def test_link_likelihood_at_the_edges(must, same):
     assert torch.isfinite(p_same.grad).all()
 
 
+def slow_divergence(p_a, p_b, must, weight, margin):
+    def kl(p, q):
+        return sum(float(x) * math.log(float(x) / float(y)) for x, y in zip(p, q) if x > 0)
+
+    total = 0.0
+    for a, b, m, w in zip(p_a, p_b, must, weight):
+        for one_way in (kl(a, b), kl(b, a)):
+            total += float(w) * (one_way if m else max(margin - one_way, 0))
+    return total / float(sum(weight))
+
+
+@pytest.mark.parametrize("margin", [0.1, 2.0])
+@pytest.mark.parametrize("kind", ["mixed", "only must", "only cannot"])
+def test_divergence_is_that_of_both_directions(kind, margin):
+    h_a, h_b, must, weight = five_points(np.random.default_rng(5), kind)
+    p_a, p_b = (3 * h_a).softmax(-1), (3 * h_b).softmax(-1)
+    fast = losses.divergence(p_a, p_b, must, weight, margin)
+    slow = slow_divergence(p_a, p_b, must, weight, margin)
+    assert float(fast) == pytest.approx(slow, abs=1e-12)
+
+
+@pytest.mark.parametrize("must", [True, False])
+def test_divergence_of_equal_and_of_certain_posteriors(must):
+    certain = torch.tensor([[[100.0, 0.0, -200.0]], [[100.0, 0.0, -200.0]]], requires_grad=True)
+    p_a, p_b = certain.softmax(-1)
+    label, weight = torch.tensor([must]), torch.ones(1)
+    loss = losses.divergence(p_a, p_b, label, weight, 2.0)
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx(0.0 if must else 4.0)
+    assert torch.isfinite(certain.grad).all()
+    apart = losses.divergence(p_a, p_b.flip(-1), label, weight, 2.0)
+    assert float(apart.detach()) == pytest.approx(2 * math.log(1e35) if must else 0.0, rel=1e-3)
+
+
+def test_divergence_holds_the_first_distribution_constant():
+    """The gradient of one direction is that of −Σ p log q for the second distribution alone."""
+    h = torch.tensor([[0.3, -0.2, 0.9], [1.0, 0.1, -0.5]], dtype=torch.float64, requires_grad=True)
+    p, q = h.softmax(-1)
+    losses.divergence(p[None], q[None], torch.tensor([True]), torch.ones(1), 2.0).backward()
+    expected = torch.stack([p - q, q - p]).detach()  # of a softmax under cross-entropy
+    assert torch.allclose(h.grad, expected)
+
+
 def test_entropy_of_posteriors():
     p = torch.tensor([[0.25, 0.25, 0.5], [1.0, 0.0, 0.0], [1 / 3] * 3], dtype=torch.float64)
     p.requires_grad_()

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from s3c2.errors import DataError
-from s3c2.networks import Architecture, Dropout
+from s3c2.networks import Architecture, Dropout, lenet_clusters
 
 DENSE = Architecture("dense", (256, 256, 256), 0.1)
 CONVOLUTIONAL = Architecture("convolutional", (256, 256, 256), 0.5)
@@ -43,6 +43,23 @@ def test_convolutional_networks_are_the_papers():
     assert sizes(encoder)[::2] == [(32, 1, 3, 3), (32, 32, 5, 5), (128, 32 * 7 * 7)]
     clusters = CONVOLUTIONAL.build_clusters((1, 28, 28), 10, 0)
     assert kinds(clusters)[-5:] == ["Linear", "ReLU", "Dropout", "Linear", "Softmax"]
+
+
+def test_lenet_is_that_of_nnclustering():
+    network = lenet_clusters((1, 28, 28), 10)
+    block = ["Conv2d", "BatchNorm2d", "ReLU", "MaxPool2d"]
+    assert kinds(network) == [
+        *block, *block, "Flatten", "Linear", "BatchNorm1d", "ReLU", "Linear", "Softmax",
+    ]  # fmt: skip
+    weights = [size for size in sizes(network) if len(size) > 1]
+    assert weights == [(20, 1, 5, 5), (50, 20, 5, 5), (500, 50 * 4 * 4), (10, 500)]
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 4, 5), (1, 27, 30), (3, 32, 32)])
+def test_lenet_takes_smaller_images_too(shape):
+    p = lenet_clusters(shape, 4)(torch.rand(5, *shape))
+    assert p.shape == (5, 4)
+    assert torch.allclose(p.sum(1), torch.ones(5))
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (3, 9, 13), (1, 28, 28), (2, 4, 5)])

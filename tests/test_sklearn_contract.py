@@ -16,7 +16,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from s3c2 import S3C2, Links
-from s3c2.baselines import DCPR, DGraph
+from s3c2.baselines import DCPR, DGraph, NNClustering
 from s3c2.errors import LinksError, LinksWarning
 
 
@@ -94,7 +94,12 @@ class RuleDCPR(QuickBaseline, DCPR):
     batch_pairs: int = 60
 
 
-BASELINES = [RuleDGraph(), RuleDCPR()]
+@dataclass(eq=False, repr=False, kw_only=True)
+class RuleNNClustering(QuickBaseline, NNClustering):
+    pass
+
+
+BASELINES = [RuleDGraph(), RuleDCPR(), RuleNNClustering()]
 
 
 @pytest.mark.filterwarnings("ignore:n_clusters=1 puts", "ignore::s3c2.errors.LinksWarning")

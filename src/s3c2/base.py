@@ -154,10 +154,12 @@ class SiameseEstimator(BaseEstimator):
         check_choice(self, "optimizer", (None, *OPTIMIZERS))
         check_module(self, "encoder")
         check_layers(self)
-        check_number(self, "dropout", 0, 0.99, optional=True)
         check_number(self, "learning_rate", 0)
+        if hasattr(self, "dropout"):
+            check_number(self, "dropout", 0, 0.99, optional=True)
         for name in ("steps", "batch_links", "batch_pairs"):
-            check_number(self, name, 1, whole=True, optional=True)
+            if hasattr(self, name):
+                check_number(self, name, 1, whole=True, optional=True)
 
     def _device(self) -> torch.device:
         if self.device == "auto":

@@ -155,7 +155,6 @@ class ClusterNetwork(LinkClusterer):
     precision: str
     steps: int | None
     batch_links: int | None
-    batch_pairs: int | None
     optimizer: str | None
     learning_rate: float
     network_: nn.Module
@@ -228,7 +227,7 @@ class ClusterNetwork(LinkClusterer):
         """Batch, length and optimiser: the published ones, or what the parameters say."""
         return published.clunet_training().changed(
             links=self.batch_links,
-            pairs=self.batch_pairs,
+            pairs=getattr(self, "batch_pairs", None),
             steps=self.steps,
             optimizer=self.optimizer,
         )

@@ -124,6 +124,36 @@ def link_likelihood(p_same: Tensor, must: Tensor, weight: Tensor, floor: float) 
     return weighted_mean(-right.clamp(floor, 1 - floor).log(), weight)
 
 
+def divergence(
+    p_a: Tensor, p_b: Tensor, must: Tensor, weight: Tensor, margin: float | Tensor
+) -> Tensor:
+    """Divergence loss of NNclustering, over both directions of every pair.
+
+    1/|L| · ( Σ_M [KL(p‖q) + KL(q‖p)] + Σ_C [max{m − KL(p‖q), 0} + max{m − KL(q‖p), 0}] ), with
+    KL(p‖q) = Σₖ pₖ (log(pₖ + ε) − log(qₖ + ε)) and ε = 10⁻³⁵; a weight multiplies its pair's
+    terms, and |L| becomes the sum of the weights. The first distribution of each KL counts as a
+    constant: no gradient goes through it.
+
+    Parameters
+    ----------
+    p_a, p_b : (..., pairs, K)
+    must : (..., pairs), bool
+    weight : (..., pairs)
+    margin : number, or (..., 1)
+
+    Returns
+    -------
+    (...,)
+    """
+
+    def one_way(p: Tensor, q: Tensor) -> Tensor:
+        p = p.detach()
+        kl = (p * ((p + 1e-35).log() - (q + 1e-35).log())).sum(-1)
+        return torch.where(must, kl, (margin - kl).clamp(min=0))
+
+    return weighted_mean(one_way(p_a, p_b) + one_way(p_b, p_a), weight)
+
+
 def entropy(p: Tensor, floor: float) -> Tensor:
     """H = −Σₖ pₖ log pₖ, with pₖ clipped to [floor, 1 − floor] (DCPR).
 

@@ -21,6 +21,10 @@ from s3c2.kernels import keyed_dropout
 FILTERS = 32
 KERNELS = (3, 5)
 CONVOLUTIONAL_OUTPUT = 128
+LENET_FILTERS = (20, 50)
+LENET_KERNEL = 5
+LENET_DENSE = 500
+LENET_SIDE = 28  # the images that it was made for
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Architecture:
                 network = dense_encoder(shape, self.layers, self.dropout)
             else:
                 network = convolutional_encoder(shape, self.dropout)
-        return _initialised(network, seed)
+        return initialised(network, seed)
 
     def build_decoder(self, shape: tuple[int, ...], seed: int) -> nn.Module:
         """g: (rows, dimensions) → (rows, *shape)."""
@@ -65,22 +69,18 @@ class Architecture:
                 network = dense_decoder(shape, self.layers, self.dropout)
             else:
                 network = convolutional_decoder(shape, self.dropout)
-        return _initialised(network, seed)
+        return initialised(network, seed)
 
     def build_clusters(self, shape: tuple[int, ...], n_clusters: int, seed: int) -> nn.Module:
         """p: (rows, *shape) → (rows, K), summing to 1."""
+        if self.encoder is not None:
+            return with_head(self.encoder, shape, n_clusters, seed)
         with torch.random.fork_rng([]):
-            if self.encoder is not None:
-                body = _own(self.encoder)
-                head = nn.Sequential(
-                    nn.Linear(output_size(body, shape), n_clusters), nn.Softmax(-1)
-                )
-                return nn.Sequential(body, _initialised(head, seed))
             if self.kind == "dense":
                 network = dense_clusters(shape, self.layers, self.dropout, n_clusters)
             else:
                 network = convolutional_clusters(shape, self.dropout, n_clusters)
-        return _initialised(network, seed)
+        return initialised(network, seed)
 
 
 class Dropout(nn.Module):
@@ -218,6 +218,54 @@ def convolutional_clusters(shape: tuple[int, ...], dropout: float, n_clusters: i
     )
 
 
+def lenet_clusters(shape: tuple[int, ...], n_clusters: int) -> nn.Module:
+    """NNclustering's LeNet: pooled 5×5 convolutions of 20 and 50, dense 500, softmax.
+
+    Batch normalisation after every layer but the last. Images smaller than 28 × 28 are padded, so
+    that a convolution keeps their size.
+    """
+    _check_images(shape)
+    padding = "valid" if min(shape[1:]) >= LENET_SIDE else "same"
+    body: list[nn.Module] = []
+    inputs = shape[0]
+    for filters in LENET_FILTERS:
+        body += [
+            nn.Conv2d(inputs, filters, LENET_KERNEL, padding=padding),  # (rows, filters, h', w')
+            nn.BatchNorm2d(filters, eps=1e-3),
+            nn.ReLU(),
+            nn.MaxPool2d(2),  # (rows, filters, h'/2, w'/2)
+        ]
+        inputs = filters
+    flat = output_size(nn.Sequential(*body, nn.Flatten()), shape)
+    return nn.Sequential(
+        *body,
+        nn.Flatten(),
+        *_normalised_layers(flat, (LENET_DENSE,)),
+        nn.Linear(LENET_DENSE, n_clusters),  # (rows, K)
+        nn.Softmax(-1),
+    )
+
+
+def normalised_clusters(
+    shape: tuple[int, ...], layers: tuple[int, ...], n_clusters: int
+) -> nn.Module:
+    """The dense network for NNclustering: batch normalisation in place of dropout."""
+    return nn.Sequential(
+        nn.Flatten(),
+        *_normalised_layers(math.prod(shape), layers[:-1]),
+        nn.Linear((math.prod(shape), *layers)[-2], n_clusters),  # (rows, K)
+        nn.Softmax(-1),
+    )
+
+
+def with_head(encoder: nn.Module, shape: tuple[int, ...], n_clusters: int, seed: int) -> nn.Module:
+    """A copy of the user's encoder with a softmax layer on top."""
+    with torch.random.fork_rng([]):
+        body = _own(encoder)
+        head = nn.Sequential(nn.Linear(output_size(body, shape), n_clusters), nn.Softmax(-1))
+    return nn.Sequential(body, initialised(head, seed))
+
+
 def output_size(encoder: nn.Module, shape: tuple[int, ...]) -> int:
     """Dimensions of the encoder's output, found by handing it a batch of zeros."""
     device = next((p.device for p in encoder.parameters()), None)
@@ -239,7 +287,7 @@ def _own(module: nn.Module) -> nn.Module:
     return nn.Sequential(copy.deepcopy(module), nn.Flatten()).cpu()
 
 
-def _initialised(network: nn.Module, seed: int) -> nn.Module:
+def initialised(network: nn.Module, seed: int) -> nn.Module:
     """Glorot's uniform weights and zero biases, from the seed alone."""
     generator = torch.Generator().manual_seed(seed)
     for layer in network.modules():
@@ -258,13 +306,25 @@ def _dense_layers(inputs: int, layers: tuple[int, ...], dropout: float) -> list[
     return body
 
 
-def _convolutions(shape: tuple[int, ...], dropout: float) -> tuple[list[nn.Module], int]:
+def _normalised_layers(inputs: int, layers: tuple[int, ...]) -> list[nn.Module]:
+    body: list[nn.Module] = []
+    for size in layers:
+        body += [nn.Linear(inputs, size), nn.BatchNorm1d(size), nn.ReLU()]  # (rows, size)
+        inputs = size
+    return body
+
+
+def _check_images(shape: tuple[int, ...]) -> None:
     if len(shape) != 3 or min(shape[1:]) < 4:
         raise DataError(
             "The convolutional network needs images of at least 4 × 4 pixels: X of shape "
             f"(n, h, w) or (n, channels, h, w). Got rows of shape {shape}. Reshape X, or use "
             "network='dense'."
         )
+
+
+def _convolutions(shape: tuple[int, ...], dropout: float) -> tuple[list[nn.Module], int]:
+    _check_images(shape)
     channels, height, width = shape
     half, quarter = (height // 2, width // 2), (height // 4, width // 4)
     body = [

@@ -18,6 +18,7 @@ DROPOUT = {
 }
 NEIGHBORS = 30  # paper: d-graph's must-links in a batch
 DCPR_FLOOR = 1e-3  # script: probabilities are clipped to [0.001, 0.999]
+DIVERGENCE_MARGIN = 2.0  # NNclustering's authors
 
 
 @dataclass(frozen=True)
@@ -77,3 +78,8 @@ def labnet_training(network: str, semi_supervised: bool) -> Training:
 def clunet_training() -> Training:
     """CluNet: batch and rate from the paper; optimiser from the script, which runs 2,000–4,000."""
     return Training(links=100, pairs=1000, steps=3000, epochs=None, optimizer="adam")
+
+
+def nnclustering_training() -> Training:
+    """NNclustering: its authors' batch of 128; CluNet's optimiser and length."""
+    return Training(links=128, pairs=0, steps=3000, epochs=None, optimizer="adam")

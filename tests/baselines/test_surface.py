@@ -11,7 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
 
 from s3c2 import S3C2, CluNet, LabNet, Links, baselines, checkpoint, fit_many
-from s3c2.baselines import DCPR, DGraph
+from s3c2.baselines import DCPR, DGraph, NNClustering
 from s3c2.errors import LinksError, StorageError
 
 # (baseline, settings for the blobs, settings for digits)
@@ -19,6 +19,11 @@ DENSE = {"layers": (64, 64, 1), "batch_pairs": 300, "steps": 500, "learning_rate
 CASES = {
     "DGraph": (DGraph, {"layers": (32, 16), "batch_pairs": 60, "steps": 60}, DENSE),
     "DCPR": (DCPR, {"layers": (32, 16), "batch_pairs": 60, "steps": 60}, DENSE),
+    "NNClustering": (
+        NNClustering,
+        {"layers": (32, 16), "batch_links": 32, "steps": 60},
+        {"layers": (64, 64, 1), "steps": 150},
+    ),
 }
 SHARED = {"scale": "standard", "learning_rate": 5e-3, "random_state": 0, "verbose": 0}
 

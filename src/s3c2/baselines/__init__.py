@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from s3c2.baselines.dcpr import DCPR
     from s3c2.baselines.dgraph import DGraph
+    from s3c2.baselines.nnclustering import NNClustering
 
-_HOME = {"DCPR": "dcpr", "DGraph": "dgraph"}
+_HOME = {"DCPR": "dcpr", "DGraph": "dgraph", "NNClustering": "nnclustering"}
 
-__all__ = ["DCPR", "DGraph"]
+__all__ = ["DCPR", "DGraph", "NNClustering"]
 
 
 def __getattr__(name: str) -> Any:

@@ -51,10 +51,10 @@ class Batch:
 Objective = Callable[[Batch], dict[str, Tensor]]
 
 
-# A dataclass, so that a baseline declares its own parameters and no more.
+# Dataclasses, so that a baseline declares its own parameters and no more.
 @dataclass(eq=False, repr=False)
-class PairBaseline(ClusterNetwork):
-    """CluNet's network and batch: given links and random pairs of rows in every step.
+class LinkBaseline(ClusterNetwork):
+    """A network trained on batches of given links, and of random pairs if ``_training`` has any.
 
     A subclass supplies ``_objective``, the loss of a batch.
     """
@@ -64,10 +64,8 @@ class PairBaseline(ClusterNetwork):
     network: str = "dense"
     encoder: nn.Module | None = None
     layers: tuple[int, ...] = published.LAYERS
-    dropout: float | None = None
     steps: int | None = None
     batch_links: int | None = None
-    batch_pairs: int | None = None
     optimizer: str | None = None
     learning_rate: float = published.LEARNING_RATE
     scale: str | None = None
@@ -98,7 +96,7 @@ class PairBaseline(ClusterNetwork):
 
             def losses_of(step: int | Tensor) -> dict[str, Tensor]:
                 drawn = given.draw(step)
-                a, b = pairs.draw(step)
+                a, b = pairs.draw(step) if pairs.size else (drawn.a[:, :0], drawn.b[:, :0])
                 x = rows.take_replicas(torch.cat([drawn.a, a, drawn.b, b], dim=1))
                 network.lay_dropout(x.shape[1], seeds, step)
                 p = network(x)  # (replicas, rows, K)
@@ -108,3 +106,11 @@ class PairBaseline(ClusterNetwork):
 
         batch = 2 * (training.links + training.pairs)
         return train_cluster_networks(self, rows, replicas, step_losses, batch, run)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PairBaseline(LinkBaseline):
+    """CluNet's network and batch: given links and random pairs of rows in every step."""
+
+    dropout: float | None = None
+    batch_pairs: int | None = None

@@ -1,0 +1,91 @@
+"""NNclustering: divergences of posteriors, on the given links alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from s3c2 import losses, networks, published
+from s3c2.base import check_number
+from s3c2.baselines.pair_baseline import Batch, LinkBaseline, Objective
+from s3c2.clusterer import Replica
+from s3c2.rows import Rows
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NNClustering(LinkBaseline):
+    """NNclustering (Hsu, Kira 2015): a network with batch normalisation on the given links alone.
+
+    Posteriors of a must-link's rows are drawn together by their Kullback-Leibler divergence, in
+    both directions; those of a cannot-link are pushed apart until it reaches a margin.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    margin : float, default=2.0
+    network : {"dense", "convolutional"}, default="dense"
+        "convolutional" is the authors' LeNet: 5×5 convolutions of 20 and 50 filters, each pooled,
+        and a dense layer of 500; images smaller than 28 × 28 are padded. "dense" has the hidden
+        layers of CluNet. Both have batch normalisation and no dropout.
+    encoder, layers, scale, contradictions, device, precision, random_state, verbose, callbacks,
+    checkpoint
+        As in CluNet.
+    steps : int, optional
+        By default 3,000.
+    batch_links : int, optional
+        Given links in a batch, by default 128.
+    optimizer : {"adam", "rmsprop"}, optional
+    learning_rate : float, default=1e-3
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from s3c2 import Links
+    >>> from s3c2.baselines import NNClustering
+    >>> X, y = load_digits(n_class=3, return_X_y=True)
+    >>> links = Links.from_labels(y, 200, random_state=0)
+    >>> model = NNClustering(3, scale="unit", steps=100, random_state=0).fit(X, links=links)
+    >>> model.score(X, links=Links.from_labels(y, 1000, random_state=1)) > 0.9
+    True
+    """
+
+    _stage: ClassVar = "nnclustering"
+    _may_differ: ClassVar = ("random_state", "margin")
+
+    margin: float = published.DIVERGENCE_MARGIN
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self, "margin", 0)
+
+    def _training(self) -> published.Training:
+        return published.nnclustering_training().changed(
+            links=self.batch_links, steps=self.steps, optimizer=self.optimizer
+        )
+
+    def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
+        if self.encoder is not None:
+            return networks.with_head(self.encoder, shape, self.n_clusters, seed)
+        with torch.random.fork_rng([]):
+            if self.network == "convolutional":
+                network = networks.lenet_clusters(shape, self.n_clusters)
+            else:
+                network = networks.normalised_clusters(shape, tuple(self.layers), self.n_clusters)
+        return networks.initialised(network, seed)
+
+    def _objective(self, replicas: Sequence[Replica], rows: Rows) -> Objective:
+        margin = torch.tensor([float(r.model.margin) for r in replicas], device=rows.device)
+
+        def objective(batch: Batch) -> dict[str, Tensor]:
+            links = batch.links
+            return {
+                "loss": losses.divergence(
+                    batch.p_a, batch.p_b, links.must, links.weight, margin[:, None]
+                )
+            }
+
+        return objective
