@@ -15,6 +15,7 @@ from torch import nn
 
 from s3c2 import S3C2, Links, published
 from s3c2.errors import ContradictoryLinksError, DataError, LinksError, LinksWarning
+from s3c2.networks import Dropout
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +99,16 @@ class TestFit:
                 model = S3C2(3, **small, contradictions="drop").fit(X, links=links)
             rates[name] = model.labnet_.rates(Links.from_labels(y, 2000, random_state=7)).accuracy
         assert rates["low"] > rates["none"]
+
+    def test_clunet_may_have_a_dropout_of_its_own(self, fitted, blobs, blob_links, small):
+        def rates(network):
+            return {layer.rate for layer in network.modules() if isinstance(layer, Dropout)}
+
+        model = S3C2(3, **small, clunet_dropout=0.0).fit(blobs[0], links=blob_links)
+        assert rates(model.labnet_.encoder_) == {0.1}
+        assert rates(model.clunet_.network_) == {0.0}
+        assert np.array_equal(model.transform(blobs[0]), fitted.transform(blobs[0]))
+        assert not np.array_equal(model.predict_proba(blobs[0]), fitted.predict_proba(blobs[0]))
 
     def test_one_cluster_warns(self, blobs, blob_links, small):
         with pytest.warns(UserWarning, match="n_clusters=1 puts every row into one cluster"):
@@ -291,6 +302,7 @@ class TestBadInput:
             ({"learning_rate": None}, "'learning_rate' parameter of S3C2"),
             ({"labnet_steps": 0}, "'labnet_steps' parameter of S3C2 must be an int"),
             ({"clunet_steps": 2.5}, "'clunet_steps' parameter of S3C2 must be an int"),
+            ({"clunet_dropout": 2}, "'clunet_dropout' parameter of S3C2 must be a number"),
             ({"clunet_pairs": -1}, "'clunet_pairs' parameter of S3C2"),
             ({"layers": ()}, "'layers' parameter of S3C2 must be a tuple"),
             ({"layers": 256}, "'layers' parameter of S3C2"),

@@ -44,6 +44,8 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         Sizes of the dense networks: hidden layers, then LabNet's representation.
     dropout : float, optional
         After each hidden layer. By default the published 0.1 (dense) or 0.5 (convolutional).
+    clunet_dropout : float, optional
+        CluNet's, where it is not to be ``dropout``; 0 is what the authors' script does.
     semi_supervised : bool, default=False
         Train LabNet also on the reconstruction of all rows, eq. (2).
     reconstruction_weight : float, default=0.05
@@ -119,6 +121,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         decoder: nn.Module | None = None,
         layers: tuple[int, ...] = published.LAYERS,
         dropout: float | None = None,
+        clunet_dropout: float | None = None,
         semi_supervised: bool = False,
         reconstruction_weight: float = published.RECONSTRUCTION_WEIGHT,
         reconstruction: str = "sum",
@@ -152,6 +155,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         self.decoder = decoder
         self.layers = layers
         self.dropout = dropout
+        self.clunet_dropout = clunet_dropout
         self.semi_supervised = semi_supervised
         self.reconstruction_weight = reconstruction_weight
         self.reconstruction = reconstruction
@@ -309,9 +313,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
             batch_pairs=self.labnet_pairs,
             optimizer=self.labnet_optimizer,
         )
+        own_dropout = {} if self.clunet_dropout is None else {"dropout": self.clunet_dropout}
         clunet = CluNet(
             self.n_clusters,
-            **shared,
+            **(shared | own_dropout),
             steps=self.clunet_steps,
             batch_links=self.clunet_links,
             batch_pairs=self.clunet_pairs,
@@ -324,6 +329,8 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
             names = {"batch_links": f"{prefix}_links", "batch_pairs": f"{prefix}_pairs"}
             names["batch_points"] = f"{prefix}_points"
             names |= {name: f"{prefix}_{name}" for name in ("epochs", "steps", "optimizer")}
+            if stage is clunet and own_dropout:
+                names["dropout"] = "clunet_dropout"
             stage._named_by = (type(self).__name__, names)
             stage._check_parameters()
         return labnet, clunet
