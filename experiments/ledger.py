@@ -1,0 +1,158 @@
+"""Results as CSV: a row for each run, written as it comes, with all that it takes to repeat it.
+
+They go to experiments/results, or to the folder that S3C2_RESULTS names.
+
+Columns beside the settings: scores are those of the test part. ``accuracy``, ``ml_rate`` and
+``cl_rate`` are LabNet's on uniformly drawn test pairs; ``balanced_accuracy`` is the mean of the two
+rates, which is the accuracy on pairs of which half are must-links. ``seconds_per_run`` is the time
+of the group of runs that were trained together, divided by ``group_size``; scoring is not counted.
+``steps`` counts the steps of all stages, ``labnet_steps`` those of LabNet. ``changes`` holds the
+parameters that differ from the published ones, ``settings`` those that differ from the class's
+defaults.
+"""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import io
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import s3c2
+
+from runs import Run, as_json
+
+HERE = Path(__file__).parent
+KEY = (
+    "dataset", "method", "network", "semi_supervised", "variant", "threshold", "n_links",
+    "must_share", "link_seed", "changes",
+)  # fmt: skip
+SCORES = (
+    "nmi", "nmi_geometric", "ari", "acc", "clusters_used",
+    "accuracy", "balanced_accuracy", "ml_rate", "cl_rate",
+)  # fmt: skip
+COLUMNS = (
+    *KEY, *SCORES, "labnet_steps", "steps", "seconds_per_run", "group_size",
+    "device", "precision", "s3c2", "torch", "commit", "source", "settings",
+)  # fmt: skip
+NOT_SETTINGS = (
+    "n_clusters", "random_state", "verbose", "callbacks", "checkpoint", "device", "precision",
+)  # fmt: skip
+
+
+def results_folder(quick: bool = False) -> Path:
+    """Where results are kept: a quick run's never among the committed ones."""
+    return Path(os.environ.get("S3C2_RESULTS", HERE / ("quick" if quick else "results")))
+
+
+def identity(run: Run) -> dict[str, str]:
+    """The columns that tell this run from all others, as the file holds them."""
+    values = {name: getattr(run, name) for name in KEY}
+    values["changes"] = as_json(run.changes)
+    values["must_share"] = "uniform" if run.must_share is None else run.must_share
+    return {name: "" if value is None else str(value) for name, value in values.items()}
+
+
+def key(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(row[name] for name in KEY)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """All whole rows of a ledger; none if there is no such file."""
+    if not path.exists():
+        return []
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(_whole_lines(file.read())))
+    if rows and tuple(rows[0]) != COLUMNS:
+        raise SystemExit(
+            f"{path} has other columns than the experiments write. Move it away, or give it "
+            f"these: {','.join(COLUMNS)}"
+        )
+    return rows
+
+
+def _whole_lines(text: str) -> list[str]:
+    """The lines that end: a kill while writing can leave a part of one."""
+    return text[: text.rfind("\n") + 1].splitlines(keepends=True)
+
+
+def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows and wait until they are on the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+", newline="") as file:
+        file.seek(0)
+        whole = "".join(_whole_lines(file.read()))
+        file.truncate(len(whole.encode()))
+        lines = io.StringIO()
+        writer = csv.DictWriter(lines, COLUMNS, restval="", lineterminator="\n")
+        if not whole:
+            writer.writeheader()
+        writer.writerows(rows)
+        file.write(lines.getvalue())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def missing(runs: Iterable[Run], rows: Iterable[Mapping[str, str]]) -> list[Run]:
+    """The runs that have no row yet."""
+    done = {key(row) for row in rows}
+    return [run for run in runs if key(identity(run)) not in done]
+
+
+def provenance(model: Any, source: str) -> dict[str, Any]:
+    """What made a row, and where."""
+    return {
+        "device": device_name(model._device().type),
+        "precision": model.precision,
+        "s3c2": s3c2.__version__,
+        "torch": torch.__version__,
+        "commit": commit(),
+        "source": source,
+        "settings": as_json(changed_settings(model)),
+    }
+
+
+def changed_settings(model: Any) -> dict[str, Any]:
+    """The parameters that decide the result and are not the class's default."""
+    defaults = inspect.signature(type(model)).parameters
+    return {
+        name: value
+        for name, value in model.get_params(deep=False).items()
+        if name not in NOT_SETTINGS and value != defaults[name].default
+    }
+
+
+@cache
+def commit() -> str:
+    """S3C2_COMMIT if it is set, else git's; a + says that the code was changed since."""
+    if "S3C2_COMMIT" in os.environ:
+        return os.environ["S3C2_COMMIT"]
+    try:
+        head = _git("rev-parse", "--short", "HEAD")
+        changed = _git("status", "--porcelain", "--", "../src", "*.py")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{head}+" if changed else head
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(HERE), *arguments]
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+
+
+@cache
+def device_name(kind: str) -> str:
+    if kind == "cuda":
+        return torch.cuda.get_device_name()
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()}, {torch.get_num_threads()} threads"

@@ -1,0 +1,138 @@
+"""What the figures share: tables from rows, names, colours and panels.
+
+Every picture and summary is made from the rows of a ledger and from nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ledger import COLUMNS, SCORES
+
+TITLES = {
+    "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "letters": "Letters",
+    "reuters": "Reuters", "digits": "Digits",
+}  # fmt: skip
+# Okabe and Ito's colours, told apart with any kind of colour vision; markers say the same again.
+STYLES = {
+    "S3C2": ("#0072B2", "o"),
+    "S3C2, semi-supervised LabNet": ("#D55E00", "X"),
+    "d-graph": ("#E69F00", "s"),
+    "DCPR": ("#009E73", "^"),
+    "IDEC": ("#CC79A7", "D"),
+    "NNclustering": ("#56B4E9", "v"),
+}
+NUMBERS = (
+    "threshold", "n_links", "link_seed", "labnet_steps", "steps", "seconds_per_run", "group_size",
+    *SCORES,
+)  # fmt: skip
+
+
+def table(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
+    """Rows of a ledger as a table, numbers as numbers, a ``name`` for each method's variant."""
+    frame = pd.DataFrame(list(rows), columns=list(COLUMNS))
+    for column in NUMBERS:
+        frame[column] = pd.to_numeric(frame[column])
+    semi = frame["semi_supervised"] == "True"
+    frame["name"] = frame["method"].where(~semi, frame["method"] + ", semi-supervised LabNet")
+    return frame
+
+
+def summary(frame: pd.DataFrame, by: Sequence[str], scores: Sequence[str]) -> pd.DataFrame:
+    """Mean and spread (standard deviation) of the scores over link sets, and their number n."""
+    grouped = frame.groupby(list(by))
+    parts = [grouped.size().rename("n")]
+    for score in scores:
+        parts += [grouped[score].mean().rename(score), grouped[score].std().rename(f"{score}_std")]
+    return pd.concat(parts, axis=1).reset_index().round(5)
+
+
+def save(table: pd.DataFrame, figure: Figure, folder: Path, name: str) -> None:
+    """Write the numbers of a picture beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+    # Without the version of matplotlib in it the same rows give the same file.
+    figure.savefig(folder / f"{name}.png", dpi=130, metadata={"Software": None})
+
+
+def panels(datasets: Iterable[str], columns: int = 2, rows_each: int = 1) -> tuple[Figure, Any]:
+    """A figure with a panel for each data set (or some below each other), y axes shared."""
+    names = [name for name in TITLES if name in set(datasets)]
+    columns = min(columns, max(1, len(names)))
+    lines = max(1, -(-len(names) // columns)) * rows_each
+    figure = Figure(figsize=(1 + 3.9 * columns, 0.7 + 2.7 * lines), layout="constrained")
+    with matplotlib.rc_context({"font.size": 9}):
+        grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
+    for axes in grid.flat[len(names) * rows_each :]:
+        axes.set_axis_off()
+    return figure, dict(zip(names, grid.flat)) if rows_each == 1 else (names, grid)
+
+
+def links_axis(axes: Axes, budgets: Iterable[int]) -> None:
+    """A logarithmic axis with a tick at every budget."""
+    ticks = sorted(set(budgets))
+    axes.set_xscale("log")
+    axes.set_xticks(ticks, [short(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.grid(alpha=0.25, linewidth=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def short(n: float) -> str:
+    return f"{n / 1000:g}k" if n >= 1000 else f"{n:g}"
+
+
+def curve(
+    axes: Axes, data: pd.DataFrame, score: str, colour: Any, marker: str, band=0.13, **style: Any
+) -> None:
+    """A score against the number of links, with a band of its spread."""
+    data = data.sort_values("n_links")
+    x, y = data["n_links"].to_numpy(float), data[score].to_numpy(float)
+    spread = np.nan_to_num(data[f"{score}_std"].to_numpy(float))
+    style = {"linewidth": 1.6, "markersize": 4.5, **style}
+    axes.plot(x, y, color=colour, marker=marker, **style)
+    axes.fill_between(x, y - spread, y + spread, color=colour, alpha=band, linewidth=0)
+
+
+def legend(figure: Figure, entries: dict[str, tuple[Any, str, str]]) -> None:
+    """One legend for all panels, below them: label → colour, marker, line."""
+    handles = [
+        Line2D([], [], color=c, marker=m, linestyle=s, label=label, markersize=5)
+        for label, (c, m, s) in entries.items()
+    ]
+    inches = 0.6 + 0.085 * max(map(len, entries), default=1)
+    columns = max(1, min(len(handles), int(figure.get_figwidth() / inches)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def draw_methods(rows: Sequence[dict[str, str]], folder: Path, name: str) -> None:
+    """NMI of every method against the number of links, one panel a data set."""
+    data = summary(table(rows), ("dataset", "name", "n_links"), ("nmi", "ari", "acc"))
+    figure, axes_of = panels(data["dataset"])
+    for dataset, axes in axes_of.items():
+        here = data[data["dataset"] == dataset]
+        for method, (colour, marker) in STYLES.items():
+            curve(axes, here[here["name"] == method], "nmi", colour, marker)
+        finish(axes, dataset, data["n_links"], "NMI")
+    shown = [method for method in STYLES if method in set(data["name"])]
+    legend(figure, {method: (*STYLES[method], "-") for method in shown})
+    save(data, figure, folder, name)
+
+
+def finish(axes: Axes, dataset: str, budgets: Iterable[int], y: str) -> None:
+    links_axis(axes, budgets)
+    axes.set_title(TITLES[dataset], fontsize=10)
+    if axes.get_subplotspec().is_last_row():
+        axes.set_xlabel("links")
+    if axes.get_subplotspec().is_first_col():
+        axes.set_ylabel(y)

@@ -1,0 +1,164 @@
+"""Train what an experiment still lacks, write a row for each run, then draw its figure."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from s3c2 import Links, fit_many
+
+import ledger
+import scoring
+from runs import FULL, METHODS, QUICK, Run, Sizes, groups, shortened
+
+QUICK_STEPS = 300
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of the paper.
+
+    Attributes
+    ----------
+    name : of its picture and its summary
+    ledger : name of the CSV that holds its runs, which others may share
+    runs : the runs it needs
+    draw : (the rows of its runs, folder) → writes NAME.csv and NAME.png there
+    group : how many runs are trained together at most
+    """
+
+    name: str
+    ledger: str
+    runs: Callable[[Sizes], list[Run]]
+    draw: Callable[[Sequence[dict[str, str]], Path], None]
+    group: int = 60
+
+
+def main(experiment: Experiment, text: str | None, argv: Sequence[str] | None = None) -> None:
+    """Run an experiment's command line."""
+    args = parser(text or "").parse_args(argv)
+    folder = ledger.results_folder(args.quick)
+    path = folder / f"{experiment.ledger}.csv"
+    runs = experiment.runs(QUICK if args.quick else FULL)
+    if args.quick or args.steps:
+        runs = [shortened(run, args.steps or QUICK_STEPS) for run in runs]
+    if not args.plot_only:
+        wanted = [
+            run
+            for run in runs
+            if (not args.only or run.method in args.only)
+            and (not args.dataset or run.dataset in args.dataset)
+        ]
+        train(wanted, path, args, args.group or experiment.group)
+    experiment.draw(rows_of(runs, path), folder)
+
+
+def parser(text: str) -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = made.add_argument
+    add("--quick", action="store_true", help="digits and few steps: minutes on a CPU")
+    add("--device", default="auto", help="auto (a GPU if there is one), cuda or cpu")
+    add("--precision", default="float32", choices=("float32", "bf16"))
+    add("--only", nargs="+", choices=tuple(METHODS), metavar="METHOD", help="these methods alone")
+    add("--dataset", nargs="+", metavar="NAME", help="these data sets alone")
+    add("--group", type=int, metavar="N", help="train at most N runs together")
+    add("--steps", type=int, metavar="N", help="N CluNet steps instead of 3,000, others alike")
+    add("--budget-seconds", type=float, metavar="S", help="begin no group of runs after S seconds")
+    add("--plot-only", action="store_true", help="draw from the rows that are there")
+    return made
+
+
+def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int) -> None:
+    """Train the runs that have no row yet, group by group."""
+    began = time.perf_counter()
+    todo = ledger.missing(runs, ledger.read(path))
+    work = groups(todo, limit)
+    tell(f"{path.name}: {len(runs) - len(todo)} of {len(runs)} runs are done")
+    left = len(todo)
+    for number, group in enumerate(work):
+        if args.budget_seconds and time.perf_counter() - began > args.budget_seconds:
+            tell(f"stopped after {args.budget_seconds:g} s; {left} runs are left")
+            return
+        first = group[0]
+        what = f"{first.dataset}, {first.method}, {first.network}, {first.variant}"
+        seconds = train_group(group, path, args)
+        left -= len(group)
+        tell(f"{number + 1}/{len(work)}  {what}: {len(group)} runs in {seconds:.1f} s, {left} left")
+
+
+def train_group(group: Sequence[Run], path: Path, args: argparse.Namespace) -> float:
+    """Train runs together and write their rows; the seconds of training."""
+    data = load(group[0].dataset, group[0].network)
+    links = {run: links_of(data.y_train, *run) for run in {_links_key(run) for run in group}}
+    settings = {"n_clusters": data.n_clusters, "device": args.device, "precision": args.precision}
+    grid = [(run.model().set_params(**settings), links[_links_key(run)]) for run in group]
+    began = time.perf_counter()
+    models = fit_many(data.X_train, grid)
+    seconds = time.perf_counter() - began
+    shared = {"seconds_per_run": round(seconds / len(group), 4), "group_size": len(group)}
+    scored = scoring.scores(models, data.X_test, data.y_test, data.pairs)
+    ledger.append(
+        path,
+        [
+            ledger.identity(run) | score | shared | ledger.provenance(model, data.source)
+            for run, model, score in zip(group, models, scored)
+        ],
+    )
+    return seconds
+
+
+def rows_of(runs: Sequence[Run], path: Path) -> list[dict[str, str]]:
+    """The rows of these runs."""
+    wanted = {ledger.key(ledger.identity(run)) for run in runs}
+    return [row for row in ledger.read(path) if ledger.key(row) in wanted]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A data set in the shape that a network takes, with its test pairs."""
+
+    X_train: Any
+    y_train: Any
+    X_test: Any
+    y_test: Any
+    n_clusters: int
+    source: str
+    pairs: Links
+
+
+@cache
+def load(name: str, network: str) -> Prepared:
+    """Vectors for dense networks, images for convolutional ones."""
+    from s3c2 import datasets
+
+    data = datasets.load(name)
+    X_train, X_test = (
+        X.reshape(len(X), -1) if network == "dense" else X for X in (data.X_train, data.X_test)
+    )
+    return Prepared(
+        X_train, data.y_train, X_test, data.y_test, data.n_clusters, data.source,
+        scoring.test_pairs(data.y_test),
+    )  # fmt: skip
+
+
+LinksKey = tuple[int, float | None, int]
+
+
+def _links_key(run: Run) -> LinksKey:
+    return (run.n_links, run.must_share, run.link_seed)
+
+
+def links_of(y: Any, n_links: int, must_share: float | None, seed: int) -> Links:
+    return Links.from_labels(y, n_links, must_share=must_share, random_state=seed)
+
+
+def tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,155 @@
+"""What is trained: one Run for each training of an experiment, and the model it stands for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from s3c2 import S3C2, baselines, published
+
+AS_PUBLISHED = "as published"
+CLUNET_STEPS = published.clunet_training().steps or 0
+REUTERS_DROPOUT = 0.5  # paper; 0.1 for the other sets
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of an experiment is run."""
+
+    datasets: tuple[str, ...] = ("mnist", "fashion-mnist", "letters", "reuters")
+    images: tuple[str, ...] = ("mnist", "fashion-mnist")
+    uniform: tuple[str, ...] = ("mnist", "fashion-mnist", "reuters")
+    budgets: tuple[int, ...] = (100, 200, 500, 1000, 2000, 5000)
+    uniform_budgets: tuple[int, ...] = (1000, 5000, 10_000)
+    link_sets: int = 5
+    few_link_sets: int = 3
+
+
+FULL = Sizes()
+QUICK = Sizes(("digits",), ("digits",), ("digits",), (100, 500), (200, 1000), 2, 2)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: a method on one set of links of a data set.
+
+    Attributes
+    ----------
+    dataset : name for ``s3c2.datasets.load``
+    method : a key of METHODS
+    n_links : number of given links
+    link_seed : draws the links, and is the model's ``random_state``
+    must_share : share of must-links among the links; None draws pairs uniformly
+    network : "dense" or "convolutional"
+    semi_supervised : whether LabNet also reconstructs; S3C2 only
+    threshold : T; S3C2 only
+    variant : the name of what differs from the published settings
+    changes : parameters that differ from them
+    """
+
+    dataset: str
+    method: str
+    n_links: int
+    link_seed: int
+    must_share: float | None = 0.5
+    network: str = "dense"
+    semi_supervised: bool = False
+    threshold: float | None = None
+    variant: str = AS_PUBLISHED
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    def model(self) -> Any:
+        """The estimator, but for what the data set decides and where it runs."""
+        model = METHODS[self.method](self)
+        if self.threshold is not None:
+            model.set_params(threshold=self.threshold)
+        return model.set_params(random_state=self.link_seed, verbose=0, **self.changes)
+
+
+def _s3c2(run: Run) -> Any:
+    return S3C2.as_published(
+        1, network=run.network, semi_supervised=run.semi_supervised, dropout=_dropout(run)
+    )
+
+
+def _d_graph(run: Run) -> Any:
+    return baselines.DGraph(1, network=run.network, dropout=_dropout(run))
+
+
+def _dcpr(run: Run) -> Any:
+    return baselines.DCPR(1, network=run.network, dropout=_dropout(run))
+
+
+def _nnclustering(run: Run) -> Any:
+    return baselines.NNClustering(1, network=run.network)
+
+
+METHODS: dict[str, Callable[[Run], Any]] = {
+    "S3C2": _s3c2,
+    "d-graph": _d_graph,
+    "DCPR": _dcpr,
+    "NNclustering": _nnclustering,
+}
+
+
+def _dropout(run: Run) -> float | None:
+    return REUTERS_DROPOUT if run.dataset == "reuters" else None
+
+
+def grid(
+    method: str, datasets: Iterable[str], budgets: Iterable[int], link_sets: int, **settings: Any
+) -> Iterator[Run]:
+    """A method on every data set, budget and link set."""
+    if method == "S3C2":
+        settings = {"threshold": published.THRESHOLD, **settings}
+    for dataset in datasets:
+        for n_links in budgets:
+            for seed in range(link_sets):
+                yield Run(dataset, method, n_links, seed, **settings)
+
+
+def shortened(run: Run, steps: int) -> Run:
+    """The same run with so many CluNet steps in place of 3,000, and all lengths cut alike."""
+    own = {
+        name: max(1, round(value * steps / CLUNET_STEPS)) if name.endswith("_steps") else value
+        for name, value in run.changes.items()
+    }
+    return replace(run, changes={**_short(run.method, steps), **own})
+
+
+def _short(method: str, steps: int) -> dict[str, Any]:
+    small = {"layers": (64, 64, 64)}
+    if method == "S3C2":
+        return {"labnet_steps": steps, "clunet_steps": steps, **small}
+    return {"steps": steps, **small}
+
+
+def groups(runs: Sequence[Run], limit: int) -> list[list[Run]]:
+    """Runs that ``fit_many`` can train together, about ``limit`` at most in a group.
+
+    Runs on the same links stay together: those that differ in the threshold share a LabNet.
+    """
+    kinds: dict[Any, dict[Any, list[Run]]] = {}
+    for run in runs:
+        changes = as_json(run.changes)
+        kind = (run.dataset, run.method, run.network, run.semi_supervised, changes)
+        links = (run.n_links, run.link_seed, run.must_share)
+        kinds.setdefault(kind, {}).setdefault(links, []).append(run)
+    found = []
+    for families in kinds.values():
+        group: list[Run] = []
+        # Stable, and by budget: LabNets of one length train together.
+        for _, family in sorted(families.items(), key=lambda item: item[0][0]):
+            if group and len(group) + len(family) > limit:
+                found.append(group)
+                group = []
+            group = group + family
+        found.append(group)
+    return found
+
+
+def as_json(settings: Mapping[str, Any]) -> str:
+    """Settings in one line that does not depend on their order."""
+    return json.dumps(settings, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,92 @@
+"""Scores of fitted models on the test part: clusters against classes, LabNet against true pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from s3c2 import Links, losses, metrics
+from s3c2.distances import are_must_links
+
+TEST_PAIRS = 200_000
+PAIR_SEED = 20_260  # the same pairs for every model of a data set
+CHUNK = 20_000  # pairs compared at a time
+
+
+def test_pairs(y_test: np.ndarray) -> Links:
+    """Distinct pairs of test rows, uniformly drawn: 200,000, or all where there are fewer."""
+    all_pairs = len(y_test) * (len(y_test) - 1) // 2
+    return Links.from_labels(
+        y_test, min(TEST_PAIRS, all_pairs), must_share=None, random_state=PAIR_SEED
+    )
+
+
+def scores(
+    models: Sequence[Any], X_test: np.ndarray, y_test: np.ndarray, pairs: Links
+) -> list[dict[str, Any]]:
+    """The columns ``ledger.SCORES`` and the steps of each model; none for one that diverged."""
+    distances: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    return [
+        _scores(model, X_test, y_test, pairs, distances) if _fitted(model) else {}
+        for model in models
+    ]
+
+
+def _scores(model, X_test, y_test, pairs, distances) -> dict[str, Any]:
+    labels = model.predict(X_test)
+    row = {
+        "nmi": metrics.nmi(y_test, labels),
+        "nmi_geometric": metrics.nmi_geometric(y_test, labels),
+        "ari": metrics.ari(y_test, labels),
+        "acc": metrics.acc(y_test, labels),
+    }
+    if hasattr(model, "labnet_"):
+        encoder = id(model.labnet_.encoder_)  # thresholds share it
+        if encoder not in distances:
+            distances[encoder] = pair_distances(model.labnet_, X_test, pairs)
+        must, cannot = (are_must_links(d2, model.threshold_) for d2 in distances[encoder])
+        rates = metrics.Rates.of(must, ~cannot)
+        row |= {
+            "accuracy": rates.accuracy,
+            "balanced_accuracy": (rates.ml_rate + rates.cl_rate) / 2,
+            "ml_rate": rates.ml_rate,
+            "cl_rate": rates.cl_rate,
+        }
+    row = {name: round(value, 5) for name, value in row.items()}
+    return row | {"clusters_used": len(np.unique(labels))} | steps(model.history_)
+
+
+def pair_distances(labnet: Any, X: np.ndarray, pairs: Links) -> tuple[np.ndarray, np.ndarray]:
+    """Squared distances of pairs of one class, and of two; each row is represented once."""
+    h = torch.from_numpy(labnet.transform(X)).to(labnet._device())
+    must, cannot = (
+        torch.cat(
+            [
+                losses.squared_distance(h[chunk[:, 0]], h[chunk[:, 1]])
+                for chunk in torch.tensor(ends, device=h.device).split(CHUNK)
+            ]
+        ).cpu().numpy()
+        for ends in (pairs.must, pairs.cannot)
+    )  # fmt: skip
+    return must, cannot
+
+
+def steps(history: dict[str, Any]) -> dict[str, int]:
+    """Steps of all stages together, and of LabNet where there is one."""
+    stages = {"only": history} if "loss" in history else history
+    lengths = {stage: len(terms["loss"]) for stage, terms in stages.items()}
+    counted = {"steps": sum(lengths.values())}
+    return counted | ({"labnet_steps": lengths["labnet"]} if "labnet" in lengths else {})
+
+
+def _fitted(model: Any) -> bool:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
