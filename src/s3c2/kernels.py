@@ -25,6 +25,7 @@ MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
 MIX_2 = 0x94D049BB133111EB - 2**64
 STEP = 2**32  # draws of one step
 BLOCK = 1024
+PAIRS = 8  # of one program
 
 if triton is not None:
     # mypy: disable-error-code="no-untyped-def, untyped-decorator, misc"
@@ -78,19 +79,24 @@ if triton is not None:
     @triton.jit
     def _labelled(
         out, h, i, j, a, b, threshold, keys, known, n, longest, rounds, size, width,
-        BLOCK: tl.constexpr,
+        PAIRS: tl.constexpr, BLOCK: tl.constexpr,
     ):  # fmt: skip
         r = tl.program_id(1)
-        pair = r.to(tl.int64) * size + tl.program_id(0)
+        number = tl.program_id(0) * PAIRS + tl.arange(0, PAIRS)
+        counted = number < size
+        pair = r.to(tl.int64) * size + number
         at = tl.arange(0, BLOCK)
-        inside = at < width
-        left = tl.load(h + tl.load(i + pair) * width + at, mask=inside, other=0.0)
-        right = tl.load(h + tl.load(j + pair) * width + at, mask=inside, other=0.0)
-        must = tl.sum((left - right) * (left - right)) < tl.load(threshold + r)
-        x, y = tl.load(a + pair), tl.load(b + pair)
+        inside = counted[:, None] & (at < width)[None, :]
+        left = tl.load(i + pair, mask=counted, other=0)[:, None] * width + at[None, :]
+        right = tl.load(j + pair, mask=counted, other=0)[:, None] * width + at[None, :]
+        apart = tl.load(h + left, mask=inside, other=0.0) - tl.load(h + right, inside, 0.0)
+        must = tl.sum(apart * apart, 1) < tl.load(threshold + r)
+        x = tl.load(a + pair, mask=counted, other=0)
+        y = tl.load(b + pair, mask=counted, other=0)
         key = tl.minimum(x, y) * n + tl.maximum(x, y)
         first = r.to(tl.int64) * longest
-        low, high = first, first + longest
+        low = tl.zeros((PAIRS,), tl.int64) + first
+        high = low + longest
         for _ in range(rounds):  # the first key that is not below this one
             middle = (low + high) // 2
             below = tl.load(keys + tl.minimum(middle, first + longest - 1)) < key
@@ -99,7 +105,7 @@ if triton is not None:
         low = tl.minimum(low, first + longest - 1)
         given = tl.load(keys + low) == key
         must = tl.where(given, tl.load(known + low) != 0, must) | (x == y)
-        tl.store(out + pair, must)
+        tl.store(out + pair, must, mask=counted)
 
     @triton.jit
     def _take(out, X, index, width, BLOCK: tl.constexpr):
@@ -213,10 +219,11 @@ def labelled_pairs(
     """
     out = torch.empty(i.shape, dtype=torch.bool, device=h.device)
     longest = known.keys.shape[1]
-    _labelled[(i.shape[1], i.shape[0])](
+    # Several pairs a program: their searches among the links wait for memory together.
+    _labelled[(triton.cdiv(i.shape[1], PAIRS), i.shape[0])](
         out, h, i.contiguous(), j.contiguous(), a.contiguous(), b.contiguous(), threshold,
         known.keys, known.must, known.n, longest, longest.bit_length() + 1, i.shape[1], h.shape[1],
-        BLOCK=triton.next_power_of_2(h.shape[1]),
+        PAIRS=PAIRS, BLOCK=triton.next_power_of_2(h.shape[1]),
     )  # fmt: skip
     return out
 

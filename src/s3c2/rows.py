@@ -83,7 +83,8 @@ class Rows:
         self.numbers = numbers
         self.n = int(X.shape[0]) if numbers is None else len(numbers)
         self.resident: Tensor | None = None  # all rows where a GPU can take them
-        self.half: Tensor | None = None  # and for products in bfloat16
+        self.half: Tensor | None = None  # and in bfloat16, for products in it
+        self.taken: Tensor | None = None  # the one of both that batches are taken from
 
     def take(self, index: NDArray[np.int64]) -> Tensor:
         """Rows by number, any order, repeats allowed: (len(index), *shape), float32."""
@@ -91,8 +92,8 @@ class Rows:
 
     def take_replicas(self, index: Tensor) -> Tensor:
         """Rows by number for each replica: (replicas, rows) → (replicas, rows, *shape)."""
-        if self.resident is not None:
-            return take_rows(self.resident if self.half is None else self.half, index)
+        if self.taken is not None:
+            return take_rows(self.taken, index)
         return self.take(index.flatten().cpu().numpy()).view(*index.shape, *self.shape)
 
     def settle(self, precision: str = "float32") -> bool:
@@ -103,24 +104,30 @@ class Rows:
         """
         if self.device.type != "cuda":
             return False
-        if self.resident is not None:
-            return True
+        if self.resident is None:
+            self.resident = self._laid_out()
+        if self.resident is None:
+            return False
+        if precision == "bf16" and self.half is None:
+            half = self.resident.bfloat16()
+            self.half = half if half.is_cuda else half.pin_memory()
+        self.taken = self.half if precision == "bf16" else self.resident
+        return True
+
+    def _laid_out(self) -> Tensor | None:
         values = self.n * int(np.prod(self.shape))
         if 6 * values <= RESIDENT_SHARE * torch.cuda.mem_get_info(self.device)[0]:
             place: dict[str, Any] = {"device": self.device}
         elif has_kernels() and 6 * values <= PINNED_SHARE * _free_memory():
             place = {"pin_memory": True}
         else:
-            return False
-        resident = torch.empty(self.n, *self.shape, **place)
+            return None
+        rows = torch.empty(self.n, *self.shape, **place)
         step = max(1, CHUNK_BYTES // (4 * int(np.prod(self.shape))))
         for start in range(0, self.n, step):
             stop = min(start + step, self.n)
-            resident[start:stop] = self.block(start, stop)
-        self.resident = resident
-        if precision == "bf16":
-            self.half = torch.empty(resident.shape, dtype=torch.bfloat16, **place).copy_(resident)
-        return True
+            rows[start:stop] = self.block(start, stop)
+        return rows
 
     def block(self, start: int, stop: int) -> Tensor:
         """Rows start … stop − 1."""
