@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types tests format benchmarks constraints clean
+.PHONY: help setup demo test lint types tests format benchmarks figures constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,8 +41,13 @@ benchmarks: $(READY) ## speed, memory and agreement with plain torch, into bench
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/stacks.py --repeats 9
 
+FIGURES := figure_1 figure_2 figure_3 figure_4 figure_5 figure_6 uniform_links neighbours settings
+figures: $(READY) ## the paper's figures, into experiments/results; FLAGS=--quick for minutes
+	set -e; for figure in $(FIGURES); do $(BIN)/python experiments/$$figure.py $(FLAGS); done
+	$(BIN)/python experiments/page.py
+
 constraints: $(READY) ## write constraints.txt anew from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.txt
 
 clean: ## remove the environment and what was made
-	rm -rf $(VENV) demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo build dist experiments/quick experiments/pretrained .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -45,6 +45,7 @@ COLUMNS = (
 )  # fmt: skip
 NOT_SETTINGS = (
     "n_clusters", "random_state", "verbose", "callbacks", "checkpoint", "device", "precision",
+    "cache",
 )  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def missing(runs: Iterable[Run], rows: Iterable[Mapping[str, str]]) -> list[Run]
 def provenance(model: Any, source: str) -> dict[str, Any]:
     """What made a row, and where."""
     return {
-        "device": device_name(model._device().type),
+        "device": device_name(model.device),
         "precision": model.precision,
         "s3c2": s3c2.__version__,
         "torch": torch.__version__,
@@ -149,8 +150,9 @@ def _git(*arguments: str) -> str:
 
 
 @cache
-def device_name(kind: str) -> str:
-    if kind == "cuda":
+def device_name(device: str) -> str:
+    """The name of the GPU or of the processor."""
+    if device.startswith("cuda") or (device == "auto" and torch.cuda.is_available()):
         return torch.cuda.get_device_name()
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -64,17 +63,26 @@ def save(table: pd.DataFrame, figure: Figure, folder: Path, name: str) -> None:
     figure.savefig(folder / f"{name}.png", dpi=130, metadata={"Software": None})
 
 
-def panels(datasets: Iterable[str], columns: int = 2, rows_each: int = 1) -> tuple[Figure, Any]:
-    """A figure with a panel for each data set (or some below each other), y axes shared."""
-    names = [name for name in TITLES if name in set(datasets)]
-    columns = min(columns, max(1, len(names)))
-    lines = max(1, -(-len(names) // columns)) * rows_each
-    figure = Figure(figsize=(1 + 3.9 * columns, 0.7 + 2.7 * lines), layout="constrained")
-    with matplotlib.rc_context({"font.size": 9}):
-        grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
-    for axes in grid.flat[len(names) * rows_each :]:
+def grid_of_axes(lines: int, columns: int, sharey: Any = True) -> tuple[Figure, np.ndarray]:
+    """A figure of lines × columns axes: (figure, axes (lines, columns))."""
+    size = (0.8 + 3.6 * columns, 0.8 + 2.6 * lines)
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(lines, columns, sharey=sharey, sharex=True, squeeze=False)
+
+
+def panels(datasets: Iterable[str]) -> tuple[Figure, dict[str, Axes]]:
+    """A panel for each data set, two beside each other, on one y axis."""
+    names = known(datasets)
+    columns = min(2, max(1, len(names)))
+    figure, grid = grid_of_axes(max(1, -(-len(names) // columns)), columns)
+    for axes in grid.flat[len(names) :]:
         axes.set_axis_off()
-    return figure, dict(zip(names, grid.flat)) if rows_each == 1 else (names, grid)
+    return figure, dict(zip(names, grid.flat))
+
+
+def known(datasets: Iterable[str]) -> list[str]:
+    """The data sets in the paper's order."""
+    return [name for name in TITLES if name in set(datasets)]
 
 
 def links_axis(axes: Axes, budgets: Iterable[int]) -> None:
@@ -120,19 +128,28 @@ def draw_methods(rows: Sequence[dict[str, str]], folder: Path, name: str) -> Non
     data = summary(table(rows), ("dataset", "name", "n_links"), ("nmi", "ari", "acc"))
     figure, axes_of = panels(data["dataset"])
     for dataset, axes in axes_of.items():
-        here = data[data["dataset"] == dataset]
-        for method, (colour, marker) in STYLES.items():
-            curve(axes, here[here["name"] == method], "nmi", colour, marker)
+        method_curves(axes, data[data["dataset"] == dataset], "nmi")
         finish(axes, dataset, data["n_links"], "NMI")
-    shown = [method for method in STYLES if method in set(data["name"])]
-    legend(figure, {method: (*STYLES[method], "-") for method in shown})
+    method_legend(figure, data["name"])
     save(data, figure, folder, name)
 
 
-def finish(axes: Axes, dataset: str, budgets: Iterable[int], y: str) -> None:
+def method_curves(axes: Axes, data: pd.DataFrame, score: str) -> None:
+    for method, (colour, marker) in STYLES.items():
+        curve(axes, data[data["name"] == method], score, colour, marker)
+
+
+def method_legend(figure: Figure, names: Iterable[str]) -> None:
+    shown = [method for method in STYLES if method in set(names)]
+    legend(figure, {method: (*STYLES[method], "-") for method in shown})
+
+
+def finish(axes: Axes, title: str, budgets: Iterable[int], y: str) -> None:
+    """Title, ticks and names of a panel; of a data set its proper name."""
     links_axis(axes, budgets)
-    axes.set_title(TITLES[dataset], fontsize=10)
-    if axes.get_subplotspec().is_last_row():
+    axes.set_title(TITLES.get(title, title), fontsize=10)
+    place = axes.get_subplotspec()
+    if place.is_last_row():
         axes.set_xlabel("links")
-    if axes.get_subplotspec().is_first_col():
+    if place.is_first_col():
         axes.set_ylabel(y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from s3c2 import S3C2, baselines, published
@@ -12,6 +13,8 @@ from s3c2 import S3C2, baselines, published
 AS_PUBLISHED = "as published"
 CLUNET_STEPS = published.clunet_training().steps or 0
 REUTERS_DROPOUT = 0.5  # paper; 0.1 for the other sets
+IDEC_MUST_WEIGHT = {"fashion-mnist": 1.0}  # its authors'; 0.1 for the other sets
+PRETRAINED = Path(__file__).parent / "pretrained"  # IDEC's autoencoders, one for each data set
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,12 @@ def _dcpr(run: Run) -> Any:
     return baselines.DCPR(1, network=run.network, dropout=_dropout(run))
 
 
+def _idec(run: Run) -> Any:
+    weight = IDEC_MUST_WEIGHT.get(run.dataset)
+    own = {} if weight is None else {"must_weight": weight}
+    return baselines.IDEC(1, network=run.network, cache=PRETRAINED, **own)
+
+
 def _nnclustering(run: Run) -> Any:
     return baselines.NNClustering(1, network=run.network)
 
@@ -90,6 +99,7 @@ METHODS: dict[str, Callable[[Run], Any]] = {
     "S3C2": _s3c2,
     "d-graph": _d_graph,
     "DCPR": _dcpr,
+    "IDEC": _idec,
     "NNclustering": _nnclustering,
 }
 
@@ -116,14 +126,25 @@ def shortened(run: Run, steps: int) -> Run:
         name: max(1, round(value * steps / CLUNET_STEPS)) if name.endswith("_steps") else value
         for name, value in run.changes.items()
     }
-    return replace(run, changes={**_short(run.method, steps), **own})
+    return replace(run, changes={**_short(run, steps), **own})
 
 
-def _short(method: str, steps: int) -> dict[str, Any]:
-    small = {"layers": (64, 64, 64)}
-    if method == "S3C2":
-        return {"labnet_steps": steps, "clunet_steps": steps, **small}
-    return {"steps": steps, **small}
+def _short(run: Run, steps: int) -> dict[str, Any]:
+    """Few steps and small networks, and small batches of images."""
+    if run.method == "IDEC":
+        epochs = max(1, steps // 15)
+        lengths = {"layer_epochs": epochs, "whole_epochs": epochs, "epochs": epochs, "n_init": 2}
+        return {"layers": (64, 10), **lengths}
+    names = ("labnet_steps", "clunet_steps") if run.method == "S3C2" else ("steps",)
+    short = {"layers": (64, 64, 64), **dict.fromkeys(names, steps)}
+    if run.network == "convolutional":
+        prefix = "clunet" if run.method == "S3C2" else "batch"
+        short[f"{prefix}_links"] = 30
+        if run.method != "NNclustering":
+            short[f"{prefix}_pairs"] = 150
+        if run.method == "d-graph":
+            short["n_neighbors"] = 5
+    return short
 
 
 def groups(runs: Sequence[Run], limit: int) -> list[list[Run]]:

@@ -63,7 +63,7 @@ def _scores(model, X_test, y_test, pairs, distances) -> dict[str, Any]:
 
 def pair_distances(labnet: Any, X: np.ndarray, pairs: Links) -> tuple[np.ndarray, np.ndarray]:
     """Squared distances of pairs of one class, and of two; each row is represented once."""
-    h = torch.from_numpy(labnet.transform(X)).to(labnet._device())
+    h = torch.from_numpy(labnet.transform(X)).to(next(labnet.encoder_.parameters()).device)
     must, cannot = (
         torch.cat(
             [

@@ -1,0 +1,90 @@
+"""Figure 4: how NMI goes with LabNet's accuracy, must-link rate and cannot-link rate.
+
+    python experiments/figure_4.py --device cuda --precision bf16
+
+Pearson's correlation for each number of links and data set: over the 30 runs of six thresholds and
+five link sets, and over the five at T = 0.3. The runs are those of figure 3, in results/dense.csv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from s3c2 import published
+
+from figure_3 import THRESHOLDS
+from plots import finish, grid_of_axes, known, legend, save, table
+from runner import Experiment, main
+from runs import Run, Sizes, grid
+
+INDICATORS = {
+    "accuracy": ("accuracy", "#0072B2", "o"),
+    "balanced_accuracy": ("balanced accuracy", "#56B4E9", "s"),
+    "ml_rate": ("ML rate", "#D55E00", "^"),
+    "cl_rate": ("CL rate", "#009E73", "D"),
+}
+OVER = ("six thresholds", "T = 0.3")
+
+
+def runs(sizes: Sizes) -> list[Run]:
+    return [
+        run
+        for T in THRESHOLDS
+        for run in grid("S3C2", sizes.datasets, sizes.budgets, sizes.link_sets, threshold=T)
+    ]
+
+
+def correlations(frame: pd.DataFrame) -> pd.DataFrame:
+    """One row for each data set, number of links, set of runs and indicator."""
+    at_published = frame[frame["threshold"] == published.THRESHOLD]
+    return pd.DataFrame(
+        [
+            {
+                "dataset": dataset, "n_links": n_links, "over": over, "indicator": indicator,
+                "correlation": pearson(part["nmi"], part[indicator]), "n": len(part),
+            }
+            for over, which in zip(OVER, (frame, at_published))
+            for (dataset, n_links), part in which.groupby(["dataset", "n_links"])
+            for indicator in INDICATORS
+        ],
+        columns=["dataset", "n_links", "over", "indicator", "correlation", "n"],
+    )  # fmt: skip
+
+
+def pearson(x: pd.Series, y: pd.Series) -> float:
+    """Pearson's correlation; NaN where either does not vary."""
+    both = np.stack([x, y]).astype(float)
+    both = both[:, np.isfinite(both).all(0)]
+    if both.shape[1] < 2:
+        return float("nan")
+    a, b = both - both.mean(1, keepdims=True)
+    scale = np.sqrt((a**2).sum() * (b**2).sum())
+    return round(float((a * b).sum() / scale), 4) if scale > 0 else float("nan")
+
+
+def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
+    data = correlations(table(rows))
+    names = known(data["dataset"])
+    figure, axes_of = grid_of_axes(len(OVER), max(1, len(names)))
+    for over, line in zip(OVER, axes_of):
+        for dataset, axes in zip(names, line):
+            here = data[(data["dataset"] == dataset) & (data["over"] == over)]
+            for indicator, (_, colour, marker) in INDICATORS.items():
+                one = here[here["indicator"] == indicator].sort_values("n_links")
+                axes.plot(one["n_links"], one["correlation"], color=colour, marker=marker,
+                          linewidth=1.6, markersize=4.5)  # fmt: skip
+            axes.axhline(0, color="0.4", linewidth=0.8)
+            axes.set_ylim(-1.05, 1.05)
+            finish(axes, dataset, data["n_links"], f"correlation with NMI\n({over})")
+    legend(figure, {name: (colour, marker, "-") for name, colour, marker in INDICATORS.values()})
+    save(data, figure, folder, "figure_4")
+
+
+EXPERIMENT = Experiment("figure_4", "dense", runs, draw)
+
+if __name__ == "__main__":
+    main(EXPERIMENT, __doc__)

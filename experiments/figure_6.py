@@ -1,0 +1,61 @@
+"""Figure 6: what the semi-supervised LabNet changes: NMI, accuracy, ML rate and CL rate.
+
+    python experiments/figure_6.py --device cuda --precision bf16
+
+Semi-supervised minus supervised on the same links, mean and spread over link sets. The runs are
+S3C2's of figure 5, in results/convolutional.csv.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+import figure_5
+from plots import curve, finish, legend, panels, save, summary, table
+from runner import Experiment, main
+from runs import Run, Sizes
+
+MEASURES = {
+    "nmi": ("NMI", "black", "o"),
+    "accuracy": ("LabNet's accuracy", "#0072B2", "s"),
+    "balanced_accuracy": ("balanced accuracy", "#56B4E9", "v"),
+    "ml_rate": ("ML rate", "#D55E00", "^"),
+    "cl_rate": ("CL rate", "#009E73", "D"),
+}
+
+
+def runs(sizes: Sizes) -> list[Run]:
+    return [run for run in figure_5.runs(sizes) if run.method == "S3C2"]
+
+
+def differences(frame: pd.DataFrame) -> pd.DataFrame:
+    """Semi-supervised minus supervised, for every set of links that has both."""
+    frame = frame[frame["method"] == "S3C2"]
+    of = ["dataset", "n_links", "link_seed"]
+    supervised, semi = (
+        frame[frame["semi_supervised"] == kind].set_index(of)[list(MEASURES)]
+        for kind in ("False", "True")
+    )
+    return (semi - supervised).dropna(how="all").reset_index()
+
+
+def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
+    data = summary(differences(table(rows)), ("dataset", "n_links"), tuple(MEASURES))
+    figure, axes_of = panels(data["dataset"])
+    for dataset, axes in axes_of.items():
+        here = data[data["dataset"] == dataset]
+        for measure, (_, colour, marker) in MEASURES.items():
+            curve(axes, here, measure, colour, marker, band=0.08)
+        axes.axhline(0, color="0.4", linewidth=0.8)
+        finish(axes, dataset, data["n_links"], "semi-supervised − supervised")
+    legend(figure, {name: (colour, marker, "-") for name, colour, marker in MEASURES.values()})
+    save(data, figure, folder, "figure_6")
+
+
+EXPERIMENT = Experiment("figure_6", "convolutional", runs, draw, group=5)
+
+if __name__ == "__main__":
+    main(EXPERIMENT, __doc__)

@@ -1,0 +1,126 @@
+"""What the runs say, looked up by data set, method and number of links; and counting cases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+import figure_2
+import figure_3
+import figure_4
+import figure_5
+import figure_6
+import neighbours
+from ledger import results_folder
+from plots import TITLES, summary, table
+from runner import Experiment, rows_of
+from runs import FULL
+
+
+def runs_of(experiment: Experiment) -> list[dict[str, str]]:
+    """The rows of an experiment in full."""
+    path = results_folder() / f"{experiment.ledger}.csv"
+    return rows_of(experiment.runs(FULL), path)
+
+
+class Results:
+    """Mean NMI and rates of every figure, NaN where runs are missing."""
+
+    @cached_property
+    def dense(self) -> dict[Any, float]:
+        return _means(table(runs_of(figure_2.EXPERIMENT)), "name")
+
+    @cached_property
+    def convolutional(self) -> dict[Any, float]:
+        return _means(table(runs_of(figure_5.EXPERIMENT)), "name")
+
+    @cached_property
+    def thresholds(self) -> dict[Any, float]:
+        return _means(table(runs_of(figure_3.EXPERIMENT)), "threshold")
+
+    @cached_property
+    def neighbours(self) -> dict[Any, float]:
+        return _lookup(neighbours.variants(runs_of(neighbours.EXPERIMENT)), "variant", "nmi")
+
+    @cached_property
+    def six_thresholds(self) -> pd.DataFrame:
+        return table(runs_of(figure_4.EXPERIMENT))
+
+    @cached_property
+    def correlations(self) -> dict[Any, float]:
+        found = figure_4.correlations(self.six_thresholds)
+        return _lookup(found[found["over"] == figure_4.OVER[0]], "indicator", "correlation")
+
+    @cached_property
+    def differences(self) -> dict[Any, float]:
+        found = figure_6.differences(table(runs_of(figure_6.EXPERIMENT)))
+        means = summary(found, ("dataset", "n_links"), tuple(figure_6.MEASURES))
+        long = means.melt(["dataset", "n_links"], list(figure_6.MEASURES), "measure")
+        return _lookup(long, "measure", "value")
+
+
+def _means(frame: pd.DataFrame, by: str) -> dict[Any, float]:
+    return _lookup(summary(frame, ("dataset", by, "n_links"), ("nmi",)), by, "nmi")
+
+
+class _OrNaN(dict[Any, float]):
+    def __missing__(self, key: Any) -> float:
+        return math.nan
+
+
+def _lookup(frame: pd.DataFrame, by: str, value: str) -> dict[Any, float]:
+    """(data set, the value of ``by``, links) → the value."""
+    keys = zip(frame["dataset"], frame[by], frame["n_links"])
+    return _OrNaN(zip(keys, frame[value].astype(float)))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How many cases of a claim are true, and the numbers to show."""
+
+    held: int
+    of: int
+    numbers: str
+    most: bool = False
+
+    @property
+    def verdict(self) -> str:
+        if self.of == 0:
+            return "not run"
+        if self.held == self.of or (self.most and 2 * self.held > self.of):
+            return "holds"
+        return "holds in part" if self.held else "does not hold"
+
+
+def count(cases: Iterable[tuple[float, bool]], numbers: str, most: bool = False) -> Finding:
+    """Count the cases, each (a number that is NaN if runs are missing, whether it is true)."""
+    known = [true for number, true in cases if not math.isnan(number)]
+    return Finding(sum(known), len(known), numbers, most)
+
+
+def above(a: float, b: float, margin: float = 0.0) -> tuple[float, bool]:
+    """Whether a is more than b + margin; a negative margin is for "matches or beats"."""
+    return (a - b, a > b + margin)
+
+
+def pairs(values: dict[Any, float], a: str, b: str, sets: Sequence[str], n: int) -> str:
+    """Two methods at n links, side by side for every data set."""
+    shown = (f"{TITLES[s]} {number(values[s, a, n])} / {number(values[s, b, n])}" for s in sets)
+    return f"{a} / {b} at {n:,}: {', '.join(shown)}"
+
+
+def number(value: float) -> str:
+    """.743, −.012, 1.000, or – where runs are missing."""
+    if math.isnan(value):
+        return "–"
+    return f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")
+
+
+def largest(values: Sequence[float]) -> float:
+    """The largest; NaN if any is missing."""
+    return math.nan if any(map(math.isnan, values)) else max(values)

@@ -1,0 +1,263 @@
+"""Write the tables of docs/reproduction.md from the results.
+
+    python experiments/page.py            # write them into the page
+    python experiments/page.py --check    # fail if the page is not what they give
+
+A table stands in the page between <!-- table NAME --> and <!-- end -->.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+import figure_2
+import figure_3
+import figure_4
+import figure_5
+import figure_6
+import neighbours
+import settings
+import uniform_links
+from claims import CLAIMS, MANY
+from findings import Results, number, runs_of
+from ledger import key
+from plots import STYLES, TITLES, summary, table
+from runner import Experiment
+
+PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
+MARKED = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+NO_RUNS = "No runs yet.\n"
+EXPERIMENTS = {
+    "Figure 2": figure_2.EXPERIMENT,
+    "Figure 3": figure_3.EXPERIMENT,
+    "Figure 5": figure_5.EXPERIMENT,
+    "Uniform links": uniform_links.EXPERIMENT,
+    "Neighbours": neighbours.EXPERIMENT,
+    "Settings": settings.EXPERIMENT,
+}
+# ACC / NMI in SpherePair's table (NeurIPS 2025): CIDEC, which is IDEC with links, and SpherePair.
+PRINTED = {
+    ("mnist", 1000): (".880 / .860", ".917 / .828"),
+    ("mnist", 5000): (".954 / .907", ".959 / .899"),
+    ("mnist", 10_000): (".970 / .926", ".970 / .921"),
+    ("fashion-mnist", 1000): (".576 / .603", ".698 / .617"),
+    ("fashion-mnist", 5000): (".638 / .604", ".799 / .709"),
+    ("fashion-mnist", 10_000): (".740 / .682", ".836 / .742"),
+    ("reuters", 1000): (".769 / .605", ".914 / .741"),
+    ("reuters", 5000): (".927 / .783", ".948 / .807"),
+}
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
+
+
+def by_links(data: pd.DataFrame, by: str, order: Iterable[object], score: str = "nmi") -> str:
+    """A line for each data set and kind, a column for each number of links: mean ± spread."""
+    budgets = sorted(data["n_links"].unique())
+    lines = []
+    for dataset in TITLES:
+        for kind in order:
+            here = data[(data["dataset"] == dataset) & (data[by] == kind)].set_index("n_links")
+            if len(here):
+                cells = [_cell(here, n, score) for n in budgets]
+                lines.append([TITLES[dataset], _named(kind), *cells])
+    head = ["", by.replace("name", "method"), *(f"{n:,}" for n in budgets)]
+    return markdown(head, lines) if lines else NO_RUNS
+
+
+def _cell(data: pd.DataFrame, n: int, score: str) -> str:
+    if n not in data.index:
+        return "–"
+    spread = data.get(f"{score}_std")
+    found = number(float(data[score][n]))
+    return found if spread is None else f"{found} ± {number(float(spread[n]))}"
+
+
+def _named(kind: object) -> str:
+    return f"T = {kind:g}" if isinstance(kind, float) else str(kind)
+
+
+def methods(experiment: Experiment) -> str:
+    data = summary(table(runs_of(experiment)), ("dataset", "name", "n_links"), ("nmi",))
+    return by_links(data, "name", STYLES)
+
+
+def thresholds() -> str:
+    rows = table(runs_of(figure_3.EXPERIMENT))
+    data = summary(rows, ("dataset", "threshold", "n_links"), ("nmi",))
+    return by_links(data, "threshold", sorted(data["threshold"].unique()))
+
+
+def correlations() -> str:
+    data = figure_4.correlations(table(runs_of(figure_4.EXPERIMENT)))
+    names = {key: name for key, (name, *_) in figure_4.INDICATORS.items()}
+    data["correlation"] = data["correlation"].astype(float)
+    data["NMI with"] = data["indicator"].map(names) + ", " + data["over"]
+    order = [f"{name}, {over}" for over in figure_4.OVER for name in names.values()]
+    return by_links(data, "NMI with", order, "correlation")
+
+
+def semi_supervised() -> str:
+    found = figure_6.differences(table(runs_of(figure_6.EXPERIMENT)))
+    parts = []
+    for measure, (name, *_) in figure_6.MEASURES.items():
+        part = summary(found, ("dataset", "n_links"), (measure,)).assign(gain=name)
+        parts.append(part.rename(columns={measure: "v", f"{measure}_std": "v_std"}))
+    order = [name for name, *_ in figure_6.MEASURES.values()]
+    return by_links(pd.concat(parts), "gain", order, "v")
+
+
+def uniform() -> str:
+    rows = table(runs_of(uniform_links.EXPERIMENT))
+    data = summary(rows, ("dataset", "n_links", "name"), ("acc", "nmi"))
+    shown = [name for name in STYLES if name in set(data["name"])]
+    lines = []
+    for dataset in TITLES:
+        for n in sorted(data["n_links"].unique()):
+            here = data[(data["dataset"] == dataset) & (data["n_links"] == n)].set_index("name")
+            if len(here):
+                cells = [f"{_cell(here, m, 'acc')} / {_cell(here, m, 'nmi')}" for m in shown]
+                printed = PRINTED.get((dataset, n), ("–", "–"))
+                lines.append([TITLES[dataset], f"{n:,}", *cells, *printed])
+    head = ["", "links", *shown, "CIDEC as printed", "SpherePair as printed"]
+    return markdown(head, lines) if lines else NO_RUNS
+
+
+def neighbours_table() -> str:
+    return by_links(
+        neighbours.variants(runs_of(neighbours.EXPERIMENT)), "variant", neighbours.STYLES
+    )
+
+
+def what_it_takes() -> str:
+    """For each variant: NMI averaged over data sets, and how often it is ahead of d-graph."""
+    data = settings.variants(runs_of(settings.EXPERIMENT))
+    if not len(data):
+        return NO_RUNS
+    nmi = data.pivot(index=["dataset", "n_links"], columns="variant", values="nmi")
+    many = nmi[nmi.index.get_level_values("n_links").isin(MANY)]
+    budgets = sorted(data["n_links"].unique())
+    lines = []
+    for variant in settings.ORDER:
+        if variant not in nmi or "d-graph" not in nmi:
+            continue
+        means = nmi[variant].groupby("n_links").mean()
+        ahead = [
+            "" if variant == "d-graph" else _ahead(part[variant] - part["d-graph"])
+            for part in (nmi, many)
+        ]
+        lines.append([variant, *(number(float(means[n])) for n in budgets), *ahead])
+    head = ["S3C2", *(f"{n:,}" for n in budgets), "ahead of d-graph", "… at 2,000 and 5,000"]
+    return markdown(head, lines)
+
+
+def _ahead(lead: pd.Series) -> str:
+    lead = lead.dropna()
+    return f"{(lead > 0).sum()} of {len(lead)}"
+
+
+def settings_table() -> str:
+    data = settings.variants(runs_of(settings.EXPERIMENT))
+    return by_links(data, "variant", settings.ORDER)
+
+
+def claims_table() -> str:
+    results = Results()
+    lines = []
+    for claim in CLAIMS:
+        found = claim.judge(results)
+        held = f"{found.held} of {found.of}"
+        lines.append(
+            [claim.figure, claim.says, f"**{found.verdict}**", f"{held}: {claim.rule}",
+             found.numbers if found.of else ""]
+        )  # fmt: skip
+    head = ["figure", "the paper says", "verdict", "cases", "numbers"]
+    return markdown(head, lines)
+
+
+def times() -> str:
+    """Seconds of training; runs that experiments share count for the first of them."""
+    lines: list[list[object]] = []
+    seen: set[tuple[str, ...]] = set()
+    for title, experiment in EXPERIMENTS.items():
+        rows = [row for row in runs_of(experiment) if (experiment.ledger, *key(row)) not in seen]
+        seen |= {(experiment.ledger, *key(row)) for row in rows}
+        frame = table(rows)
+        for (name, device, precision), part in frame.groupby(["name", "device", "precision"]):
+            lines.append([title, name, *_time(part), device, precision])
+        if title == "Figure 2" and len(frame):
+            fast = frame[frame["name"].isin(["S3C2", "d-graph", "DCPR"])]
+            lines.append([title, "S3C2, d-graph and DCPR together", *_time(fast), "", ""])
+    head = ["", "method", "trainings", "seconds", "device", "precision"]
+    return markdown(head, lines) if lines else NO_RUNS
+
+
+def _time(frame: pd.DataFrame) -> tuple[int, str]:
+    return len(frame), f"{frame['seconds_per_run'].sum():,.0f}"
+
+
+def provenance() -> str:
+    """What made the rows: data, versions and commits."""
+    lines = []
+    for name in sorted({experiment.ledger for experiment in EXPERIMENTS.values()}):
+        rows = [
+            row
+            for experiment in EXPERIMENTS.values()
+            if experiment.ledger == name
+            for row in runs_of(experiment)
+        ]
+        if rows:
+            frame = table(rows).drop_duplicates()
+            cells = [_distinct(frame[c]) for c in ("source", "s3c2", "torch", "commit")]
+            lines.append([f"[`{name}.csv`](../experiments/results/{name}.csv)", len(frame), *cells])
+    head = ["file", "rows", "data", "s3c2", "torch", "commit"]
+    return markdown(head, lines) if lines else NO_RUNS
+
+
+def _distinct(column: pd.Series) -> str:
+    return ", ".join(sorted(set(column)))
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "claims": claims_table,
+    "figure_2": lambda: methods(figure_2.EXPERIMENT),
+    "figure_3": thresholds,
+    "figure_4": correlations,
+    "figure_5": lambda: methods(figure_5.EXPERIMENT),
+    "figure_6": semi_supervised,
+    "uniform_links": uniform,
+    "neighbours": neighbours_table,
+    "what_it_takes": what_it_takes,
+    "settings": settings_table,
+    "times": times,
+    "provenance": provenance,
+}
+
+
+def filled(text: str) -> str:
+    """The page with all its tables made anew."""
+    return MARKED.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], text)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if it would")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    args = parser.parse_args(argv)
+    before = args.page.read_text()
+    after = filled(before)
+    if args.check and after != before:
+        raise SystemExit(f"{args.page} is not up to date: run python experiments/page.py")
+    if after != before:
+        args.page.write_text(after)
+
+
+if __name__ == "__main__":
+    main()
