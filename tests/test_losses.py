@@ -127,6 +127,39 @@ def test_entropy_of_posteriors():
     assert float(h[2].detach()) == pytest.approx(math.log(3))
 
 
+def test_student_assignment_and_its_target_are_those_of_idec():
+    rng = np.random.default_rng(6)
+    z, centres = torch.tensor(rng.normal(size=(7, 3))), torch.tensor(rng.normal(size=(4, 3)))
+    q = losses.student_assignment(z, centres)
+    slow = np.zeros((7, 4))
+    for i in range(7):
+        for k in range(4):
+            slow[i, k] = 1 / (
+                1 + sum((float(z[i, j]) - float(centres[k, j])) ** 2 for j in (0, 1, 2))
+            )
+        slow[i] /= slow[i].sum()
+    assert np.allclose(q.numpy(), slow, atol=1e-12)
+    target = losses.target_distribution(q)
+    for i in range(7):
+        row = [slow[i, k] ** 2 / slow[:, k].sum() for k in range(4)]
+        assert np.allclose(target[i].numpy(), np.array(row) / sum(row), atol=1e-12)
+        kl = sum(float(p) * math.log(float(p) / x) for p, x in zip(target[i], slow[i]))
+        assert float(losses.clustering_error(target, q)[i]) == pytest.approx(kl, abs=1e-5)
+    assert (target.max(-1).values >= q.max(-1).values - 0.05).all()  # surer, but for cluster sizes
+
+
+def test_assignments_at_their_edges():
+    """A row on a centre, rows infinitely far apart, and a target of 0."""
+    z = torch.tensor([[0.0, 0.0], [1e6, 0.0]], requires_grad=True)
+    q = losses.student_assignment(z, torch.tensor([[0.0, 0.0], [1e6, 0.0]]))
+    assert torch.allclose(q, torch.eye(2), atol=1e-6)
+    target = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    error = losses.clustering_error(target, q)
+    error.sum().backward()
+    assert torch.allclose(error.detach(), torch.zeros(2), atol=1e-5)
+    assert torch.isfinite(z.grad).all()
+
+
 @pytest.mark.parametrize("over", ["sum", "mean"])
 def test_reconstruction_error_is_the_squared_norm(over):
     x, x_hat = torch.tensor(np.random.default_rng(2).normal(size=(2, 4, 6)))

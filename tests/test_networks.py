@@ -7,7 +7,13 @@ import torch
 from torch import nn
 
 from s3c2.errors import DataError
-from s3c2.networks import Architecture, Dropout, lenet_clusters
+from s3c2.networks import (
+    Architecture,
+    Dropout,
+    convolutional_autoencoder,
+    dense_autoencoder,
+    lenet_clusters,
+)
 
 DENSE = Architecture("dense", (256, 256, 256), 0.1)
 CONVOLUTIONAL = Architecture("convolutional", (256, 256, 256), 0.5)
@@ -43,6 +49,24 @@ def test_convolutional_networks_are_the_papers():
     assert sizes(encoder)[::2] == [(32, 1, 3, 3), (32, 32, 5, 5), (128, 32 * 7 * 7)]
     clusters = CONVOLUTIONAL.build_clusters((1, 28, 28), 10, 0)
     assert kinds(clusters)[-5:] == ["Linear", "ReLU", "Dropout", "Linear", "Softmax"]
+
+
+def test_autoencoder_is_that_of_idec():
+    encoder, decoder = dense_autoencoder((28, 28), (500, 500, 2000, 10))
+    assert kinds(encoder) == ["Flatten", *["Linear", "ReLU"] * 3, "Linear"]
+    assert kinds(decoder) == [*["Linear", "ReLU"] * 3, "Linear", "Unflatten"]
+    assert sizes(encoder)[::2] == [(500, 784), (500, 500), (2000, 500), (10, 2000)]
+    assert sizes(decoder)[::2] == [(2000, 10), (500, 2000), (500, 500), (784, 500)]
+    x = torch.rand(3, 28, 28)
+    assert decoder(encoder(x)).shape == x.shape
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 9, 13)])
+def test_convolutional_autoencoder_shapes(shape):
+    encoder, decoder = convolutional_autoencoder(shape, 10)
+    x = torch.rand(3, *shape)
+    assert encoder(x).shape == (3, 10)
+    assert decoder(encoder(x)).shape == x.shape
 
 
 def test_lenet_is_that_of_nnclustering():

@@ -16,7 +16,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from s3c2 import S3C2, Links
-from s3c2.baselines import DCPR, DGraph, NNClustering
+from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
 from s3c2.errors import LinksError, LinksWarning
 
 
@@ -75,7 +75,6 @@ class QuickBaseline(RuleLinks):
 
     n_clusters: int = 2
     layers: tuple = (32, 32, 16)
-    steps: int = 80
     scale: str = "standard"
     contradictions: str = "drop"
     learning_rate: float = 5e-3
@@ -85,21 +84,32 @@ class QuickBaseline(RuleLinks):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RuleDGraph(QuickBaseline, DGraph):
+    steps: int = 80
     batch_pairs: int = 60
     n_neighbors: int = 20
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RuleDCPR(QuickBaseline, DCPR):
+    steps: int = 80
     batch_pairs: int = 60
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class RuleNNClustering(QuickBaseline, NNClustering):
-    pass
+    steps: int = 80
 
 
-BASELINES = [RuleDGraph(), RuleDCPR(), RuleNNClustering()]
+@dataclass(eq=False, repr=False, kw_only=True)
+class RuleIDEC(QuickBaseline, IDEC):
+    layer_epochs: int = 5
+    whole_epochs: int = 10
+    epochs: int = 10
+    batch_size: int = 32
+    n_init: int = 2
+
+
+BASELINES = [RuleDGraph(), RuleDCPR(), RuleNNClustering(), RuleIDEC()]
 
 
 @pytest.mark.filterwarnings("ignore:n_clusters=1 puts", "ignore::s3c2.errors.LinksWarning")

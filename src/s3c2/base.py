@@ -26,7 +26,7 @@ from s3c2.rows import Rows, Scaling, check_finite
 from s3c2.training import History, Run
 
 # Not settings of the method: who watches, and where it runs.
-CIRCUMSTANCES = ("callbacks", "checkpoint", "device", "verbose")
+CIRCUMSTANCES = ("cache", "callbacks", "checkpoint", "device", "verbose")
 MODULES = ("encoder", "decoder")
 
 
@@ -133,7 +133,7 @@ class SiameseEstimator(BaseEstimator):
         if self.checkpoint is not None:
             settings = {"class": type(self).__name__, **self._settings()}
             for name in MODULES:
-                settings[name] = _digest_of_module(getattr(self, name, None))
+                settings[name] = digest_of_module(getattr(self, name, None))
             mark = fingerprint(settings, rows.X, links)
             checkpoint = Checkpoint(self.checkpoint, mark, seed)
             seed = checkpoint.seed
@@ -373,7 +373,7 @@ def _check_columns_numeric(X: Any) -> None:
             ) from None
 
 
-def _digest_of_module(module: nn.Module | None) -> list[float] | None:
+def digest_of_module(module: nn.Module | None) -> list[float] | None:
     if module is None:
         return None
     return [float(v.detach().double().sum()) for v in module.state_dict().values()]

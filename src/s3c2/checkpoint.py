@@ -107,8 +107,8 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
 
-def fingerprint(settings: dict[str, Any], X: Any, links: Links) -> str:
-    """A digest that tells one fit from another: settings, rows, links."""
+def fingerprint(settings: dict[str, Any], X: Any, links: Links | None = None) -> str:
+    """A digest that tells one fit from another: settings, rows, and links if they matter."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     digest.update(f"{X.shape}{X.dtype}".encode())
     if sparse.issparse(X):
@@ -117,6 +117,8 @@ def fingerprint(settings: dict[str, Any], X: Any, links: Links) -> str:
     else:
         for _, chunk in chunks(X):
             digest.update(np.ascontiguousarray(chunk).data)
+    if links is None:
+        return digest.hexdigest()
     for part in (links.must, links.cannot, links.must_weight, links.cannot_weight):
         digest.update(f"{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()

@@ -171,6 +171,55 @@ def entropy(p: Tensor, floor: float) -> Tensor:
     return -(p * p.log()).sum(-1)
 
 
+def student_assignment(z: Tensor, centres: Tensor) -> Tensor:
+    """Soft assignment of embedded rows to centres by Student's t with one degree (IDEC).
+
+    qᵢₖ ∝ (1 + ‖zᵢ − μₖ‖²)⁻¹, summing to 1 over k.
+
+    Parameters
+    ----------
+    z : (..., rows, dimensions)
+    centres : (..., K, dimensions)
+
+    Returns
+    -------
+    (..., rows, K)
+    """
+    near = 1 / (1 + squared_distance(z.unsqueeze(-2), centres.unsqueeze(-3)))
+    return near / near.sum(-1, keepdim=True)
+
+
+def target_distribution(q: Tensor) -> Tensor:
+    """Assignments made surer, and the more so in small clusters (IDEC).
+
+    pᵢₖ ∝ qᵢₖ² / Σᵢ qᵢₖ, summing to 1 over k.
+
+    Parameters
+    ----------
+    q : (..., rows, K), of all rows
+
+    Returns
+    -------
+    (..., rows, K)
+    """
+    p = q.square() / q.sum(-2, keepdim=True)
+    return p / p.sum(-1, keepdim=True)
+
+
+def clustering_error(target: Tensor, q: Tensor) -> Tensor:
+    """KL(pᵢ‖qᵢ) = Σₖ pᵢₖ (log(pᵢₖ + ε) − log(qᵢₖ + ε)) of each row, with ε = 10⁻⁶ (IDEC).
+
+    Parameters
+    ----------
+    target, q : (..., rows, K)
+
+    Returns
+    -------
+    (..., rows)
+    """
+    return (target * ((target + 1e-6).log() - (q + 1e-6).log())).sum(-1)
+
+
 def weighted_mean(terms: Tensor, weight: Tensor) -> Tensor:
     """Σ wᵢ tᵢ / Σ wᵢ over the last dimension."""
     return (terms * weight).sum(-1) / weight.sum(-1)

@@ -10,6 +10,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -216,6 +217,41 @@ def convolutional_clusters(shape: tuple[int, ...], dropout: float, n_clusters: i
         nn.Linear(CONVOLUTIONAL_OUTPUT, n_clusters),  # (rows, K)
         nn.Softmax(-1),
     )
+
+
+def dense_autoencoder(
+    shape: tuple[int, ...], layers: tuple[int, ...]
+) -> tuple[nn.Sequential, nn.Sequential]:
+    """IDEC's autoencoder: ReLU layers to a linear embedding, and the same way back."""
+
+    def way(sizes: tuple[int, ...]) -> list[nn.Module]:
+        layers: list[nn.Module] = []
+        for inputs, size in pairwise(sizes):
+            layers += [nn.Linear(inputs, size), nn.ReLU()]  # (rows, size)
+        return layers[:-1]  # the last one is linear
+
+    there, back = (math.prod(shape), *layers), (*layers[::-1], math.prod(shape))
+    encoder = nn.Sequential(nn.Flatten(), *way(there))  # (rows, layers[-1])
+    return encoder, nn.Sequential(*way(back), nn.Unflatten(1, shape))  # (rows, *shape)
+
+
+def convolutional_autoencoder(
+    shape: tuple[int, ...], dimensions: int
+) -> tuple[nn.Sequential, nn.Sequential]:
+    """LabNet's convolutional encoder and decoder around a linear embedding, without dropout."""
+    body, flat = _convolutions(shape, 0.0)
+    encoder = nn.Sequential(
+        *body,
+        nn.Linear(flat, CONVOLUTIONAL_OUTPUT),
+        nn.ReLU(),
+        nn.Linear(CONVOLUTIONAL_OUTPUT, dimensions),  # (rows, dimensions)
+    )
+    decoder = nn.Sequential(
+        nn.Linear(dimensions, CONVOLUTIONAL_OUTPUT),
+        nn.ReLU(),
+        *convolutional_decoder(shape, 0.0).children(),  # (rows, c, h, w)
+    )
+    return encoder, decoder
 
 
 def lenet_clusters(shape: tuple[int, ...], n_clusters: int) -> nn.Module:

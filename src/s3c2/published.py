@@ -20,6 +20,18 @@ NEIGHBORS = 30  # paper: d-graph's must-links in a batch
 DCPR_FLOOR = 1e-3  # script: probabilities are clipped to [0.001, 0.999]
 DIVERGENCE_MARGIN = 2.0  # NNclustering's authors
 
+# IDEC with constraints, all from its authors' code
+IDEC_LAYERS = (500, 500, 2000, 10)  # the last is the embedding
+IDEC_BATCH = 256
+IDEC_EPOCHS = 500
+IDEC_TOLERANCE = 1e-3  # share of labels that change from epoch to epoch
+IDEC_CLUSTERING_WEIGHT = 0.1
+IDEC_MUST_WEIGHT = 0.1  # 1 for Fashion-MNIST
+IDEC_CANNOT_WEIGHT = 1.0
+IDEC_STARTS = 20  # of k-means
+IDEC_LAYER_EPOCHS, IDEC_WHOLE_EPOCHS = 300, 500  # of the pretraining
+IDEC_CORRUPTION = 0.2
+
 
 @dataclass(frozen=True)
 class Training:

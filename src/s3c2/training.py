@@ -48,6 +48,10 @@ class Task:
     part : which part of the stage this is, if its replicas do not fit into one stack
     foreign_seed : seeds torch's own generators at every step, for the random layers of a user's
         module; None where all randomness is drawn by the stage itself
+    kind : where steps are of several kinds, the losses of the kind that this step is of; on a GPU
+        each kind is captured once
+    before : called on the host before a step, which it may prepare. It may return for each replica
+        whether it is done: such a one keeps the weights of this moment, whatever the others do
     """
 
     stage: str
@@ -59,6 +63,12 @@ class Task:
     foreign_seed: int | None = None
     part: str = ""
     capturable: bool = True
+    kind: Callable[[int], Losses] | None = None
+    before: Callable[[int], Sequence[bool] | None] | None = None
+
+    def losses_at(self, step: int) -> Losses:
+        """The losses of this step."""
+        return self.losses if self.kind is None else self.kind(step)
 
     @property
     def device(self) -> torch.device:
@@ -135,11 +145,14 @@ def train(task: Task, run: Run) -> list[History]:
     if "loss" in history:
         task.sound.logical_and_(history["loss"][:done].isfinite().all(0))
     take_step = GpuSteps(task, optimizer, done) if on_gpu else partial(train_step, task, optimizer)
+    ends = Ends(task)
     with (
         torch.random.fork_rng(_cuda_devices(task.stacks)),
         Progress(f"{task.stage} {task.part}".strip(), last, run.verbose) as progress,
     ):
         for step in range(done, last):
+            if task.before is not None and ends.are_reached(task.before(step), step):
+                break
             now = Step(task.stage, step, last, {})
             run.before(now)
             now.terms = take_step(step)
@@ -152,13 +165,43 @@ def train(task: Task, run: Run) -> list[History]:
                 run.checkpoint.save(key, done, task.stacks, optimizer, history)
             if stop:
                 break
+    ends.lay_back_weights()
     task.stacks.eval()
     if run.checkpoint is not None:
         run.checkpoint.save(key, done, task.stacks, None, history)
     return [
         {name: values[: min(done, steps), r].cpu().numpy() for name, values in history.items()}
-        for r, steps in enumerate(task.steps)
+        for r, steps in enumerate(ends.steps)
     ]
+
+
+class Ends:
+    """Where the training of each replica ends, and the weights of those that ended early.
+
+    A replica that is done trains on in vain beside the others and gets its weights back at the
+    end, which costs less than holding it at every step.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.steps = list(task.steps)
+        self._parameters = list(task.stacks.parameters())
+        self._kept: dict[int, list[Tensor]] = {}
+
+    def are_reached(self, done: Sequence[bool] | None, step: int) -> bool:
+        """Note the replicas that are done at this step; whether now all are."""
+        new = [r for r, over in enumerate(done or ()) if over and r not in self._kept]
+        for r in new:
+            self.steps[r] = step
+        if len(self._kept) + len(new) == len(self.steps):
+            return True
+        self._kept |= {r: [p.detach()[r].clone() for p in self._parameters] for r in new}
+        return False
+
+    def lay_back_weights(self) -> None:
+        with torch.no_grad():
+            for r, weights in self._kept.items():
+                for p, kept in zip(self._parameters, weights):
+                    p[r] = kept
 
 
 def train_step(
@@ -168,7 +211,7 @@ def train_step(
     if task.foreign_seed is not None:
         seed_torch(task.foreign_seed + step, task.device)
     now = step if counter is None else counter
-    terms = task.losses(now)
+    terms = task.losses_at(step)(now)
     optimizer.zero_grad(set_to_none=True)
     # Replicas share nothing, so the gradient of the sum is each one's own gradient.
     torch.autograd.backward(terms["loss"].sum())
@@ -183,43 +226,44 @@ class GpuSteps:
 
     A step of small networks launches a hundred kernels of a few microseconds; replayed as a graph
     they cost no time of the host. The number of the step is a tensor that the graph counts up.
+    Each kind of step has its own graph.
     """
 
     def __init__(self, task: Task, optimizer: torch.optim.Optimizer, first: int) -> None:
         self.task = task
         self.optimizer = optimizer
         self.counter = torch.tensor(first, device=task.device)
-        self.warm = 0
-        self.graph: torch.cuda.CUDAGraph | None = None
-        self.terms: dict[str, Tensor] = {}
+        self.warm: dict[Losses, int] = {}
+        self.graphs: dict[Losses, tuple[torch.cuda.CUDAGraph, dict[str, Tensor]]] = {}
 
     def __call__(self, step: int) -> dict[str, Tensor]:
-        if self.graph is not None:
-            self.graph.replay()
-        elif self.warm < WARM_UP or not self.task.capturable:
-            self._eager(step)
-        else:
-            self._capture(step)
-            self.__call__(step)
-        return self.terms
+        kind = self.task.losses_at(step)
+        if kind not in self.graphs:
+            if self.warm.get(kind, 0) < WARM_UP or not self.task.capturable:
+                self.warm[kind] = self.warm.get(kind, 0) + 1
+                return self._eager(step)
+            self.graphs[kind] = self._captured(step)
+        graph, terms = self.graphs[kind]
+        graph.replay()
+        return terms
 
-    def _eager(self, step: int) -> None:
+    def _eager(self, step: int) -> dict[str, Tensor]:
         # Off the default stream, as the capture will be: memory is then set up where it is used.
         side: Any = torch.cuda.Stream(self.task.device)  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            self.terms = train_step(self.task, self.optimizer, step, self.counter)
+            terms = train_step(self.task, self.optimizer, step, self.counter)
             self.counter += 1
         torch.cuda.current_stream().wait_stream(side)
-        self.warm += 1
+        return terms
 
-    def _capture(self, step: int) -> None:
+    def _captured(self, step: int) -> tuple[torch.cuda.CUDAGraph, dict[str, Tensor]]:
         graph = torch.cuda.CUDAGraph()
         self.optimizer.zero_grad(set_to_none=True)
         with torch.cuda.graph(graph):
-            self.terms = train_step(self.task, self.optimizer, step, self.counter)
+            terms = train_step(self.task, self.optimizer, step, self.counter)
             self.counter += 1
-        self.graph = graph
+        return graph, terms
 
 
 def silence(task: Task, loss: Tensor) -> None:

@@ -11,7 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
 
 from s3c2 import S3C2, CluNet, LabNet, Links, baselines, checkpoint, fit_many
-from s3c2.baselines import DCPR, DGraph, NNClustering
+from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
 from s3c2.errors import LinksError, StorageError
 
 # (baseline, settings for the blobs, settings for digits)
@@ -23,6 +23,18 @@ CASES = {
         NNClustering,
         {"layers": (32, 16), "batch_links": 32, "steps": 60},
         {"layers": (64, 64, 1), "steps": 150},
+    ),
+    "IDEC": (
+        IDEC,
+        {"layers": (32, 4), "layer_epochs": 5, "whole_epochs": 5, "epochs": 8, "batch_size": 32},
+        {
+            "layers": (64, 10),
+            "layer_epochs": 5,
+            "whole_epochs": 30,
+            "epochs": 30,
+            "batch_size": 64,
+            "n_init": 3,
+        },
     ),
 }
 SHARED = {"scale": "standard", "learning_rate": 5e-3, "random_state": 0, "verbose": 0}

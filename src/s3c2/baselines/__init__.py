@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from s3c2.baselines.dcpr import DCPR
     from s3c2.baselines.dgraph import DGraph
+    from s3c2.baselines.idec import IDEC
     from s3c2.baselines.nnclustering import NNClustering
 
-_HOME = {"DCPR": "dcpr", "DGraph": "dgraph", "NNClustering": "nnclustering"}
+_HOME = {"DCPR": "dcpr", "DGraph": "dgraph", "IDEC": "idec", "NNClustering": "nnclustering"}
 
-__all__ = ["DCPR", "DGraph", "NNClustering"]
+__all__ = ["DCPR", "IDEC", "DGraph", "NNClustering"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from s3c2 import losses, published
-from s3c2.clusterer import ClusterNetwork, Replica, train_cluster_networks
+from s3c2 import losses
+from s3c2.baselines.baseline import Baseline
+from s3c2.clusterer import Replica, train_cluster_networks
 from s3c2.pairs import GivenLinks, Pairs, RandomPairs
 from s3c2.rows import Rows
 from s3c2.stack import Stack, Trained
@@ -51,31 +50,15 @@ class Batch:
 Objective = Callable[[Batch], dict[str, Tensor]]
 
 
-# Dataclasses, so that a baseline declares its own parameters and no more.
-@dataclass(eq=False, repr=False)
-class LinkBaseline(ClusterNetwork):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinkBaseline(Baseline):
     """A network trained on batches of given links, and of random pairs if ``_training`` has any.
 
     A subclass supplies ``_objective``, the loss of a batch.
     """
 
-    n_clusters: int = 8
-    _: KW_ONLY
-    network: str = "dense"
-    encoder: nn.Module | None = None
-    layers: tuple[int, ...] = published.LAYERS
     steps: int | None = None
     batch_links: int | None = None
-    optimizer: str | None = None
-    learning_rate: float = published.LEARNING_RATE
-    scale: str | None = None
-    contradictions: Literal["raise", "drop"] = "raise"
-    device: str = "auto"
-    precision: str = "float32"
-    random_state: Any = None
-    verbose: int = 1
-    callbacks: Any = None
-    checkpoint: str | os.PathLike[str] | None = None
 
     def _objective(self, replicas: Sequence[Replica], rows: Rows) -> Objective:
         """Batch → loss terms, (replicas,) each."""

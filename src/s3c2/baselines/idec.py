@@ -1,0 +1,219 @@
+"""IDEC with pairwise constraints: an autoencoder whose embedding is clustered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+
+from s3c2 import losses, published
+from s3c2.base import check_module, check_number
+from s3c2.baselines.autoencoder import Autoencoder, pretrained_autoencoder
+from s3c2.baselines.baseline import Baseline
+from s3c2.baselines.epochs import Epochs
+from s3c2.clusterer import Replica
+from s3c2.inference import apply_to_rows
+from s3c2.links import Links
+from s3c2.networks import output_size
+from s3c2.randomness import Purpose, derived_seed
+from s3c2.rows import Rows
+from s3c2.stack import Stack, Trained, train_stacks
+from s3c2.training import Run, Task
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class IDEC(Baseline):
+    """Improved deep embedded clustering with links (Zhang, Basu, Davidson 2019).
+
+    An autoencoder is pretrained to restore corrupted rows. Then k-means sets the centres of its
+    embedding, and every epoch goes over all rows (reconstruction, and the divergence from a target
+    distribution that is taken anew before the epoch), over the must-links (their likelihood, and
+    reconstruction) and over the cannot-links (their likelihood). It ends when fewer than ``tol`` of
+    the labels change from one epoch to the next.
+
+    The authors have pixels from 0 to 5.1; on other scales the reconstruction weighs otherwise.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    network : {"dense", "convolutional"}, default="dense"
+        "convolutional" takes images; it has LabNet's convolutions.
+    encoder, decoder : nn.Module, optional
+        Your own autoencoder. The decoder is by default a dense one.
+    layers : tuple of int, default=(500, 500, 2000, 10)
+        The encoder's layers, and their mirror the decoder's. The last is the embedding, which a
+        convolutional network has too.
+    epochs : int, default=500
+        At most so many epochs.
+    tol : float, default=0.001
+    batch_size : int, default=256
+        Rows, must-links or cannot-links in a batch.
+    clustering_weight, must_weight, cannot_weight, reconstruction_weight : float
+        By default 0.1, 0.1, 1 and 1. The authors have a ``must_weight`` of 1 for Fashion-MNIST.
+    n_init : int, default=20
+        Starts of k-means.
+    layer_epochs, whole_epochs : int, default=300 and 500
+        Length of the pretraining: of each layer by itself (dense networks only), then of the whole.
+    corruption : float, default=0.2
+        Share of inputs that are dropped in the pretraining.
+    pretrain_seed : int, default=0
+        The seed of the pretraining. It is not ``random_state``, which decides the start of k-means
+        and the batches: so the models of a grid share one pretraining.
+    cache : path, optional
+        Folder that keeps pretrained autoencoders. A fit on the same rows with the same settings of
+        the pretraining takes the one it finds there.
+    optimizer, learning_rate, scale, contradictions, device, precision, random_state, verbose,
+    callbacks, checkpoint
+        As in CluNet.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from s3c2 import Links
+    >>> from s3c2.baselines import IDEC
+    >>> X, y = load_digits(n_class=3, return_X_y=True)
+    >>> links = Links.from_labels(y, 100, random_state=0)
+    >>> model = IDEC(3, layers=(64, 10), layer_epochs=10, whole_epochs=20, epochs=20, scale="unit")
+    >>> model.set_params(random_state=0).fit(X, links=links).labels_.shape
+    (537,)
+    >>> model.score(X, links=Links.from_labels(y, 1000, random_state=1)) > 0.9
+    True
+    """
+
+    _stage: ClassVar = "idec"
+    _may_differ: ClassVar = (
+        "random_state", "clustering_weight", "must_weight", "cannot_weight",
+        "reconstruction_weight",
+    )  # fmt: skip
+
+    decoder: nn.Module | None = None
+    layers: tuple[int, ...] = published.IDEC_LAYERS
+    epochs: int = published.IDEC_EPOCHS
+    tol: float = published.IDEC_TOLERANCE
+    batch_size: int = published.IDEC_BATCH
+    clustering_weight: float = published.IDEC_CLUSTERING_WEIGHT
+    must_weight: float = published.IDEC_MUST_WEIGHT
+    cannot_weight: float = published.IDEC_CANNOT_WEIGHT
+    reconstruction_weight: float = 1.0
+    n_init: int = published.IDEC_STARTS
+    layer_epochs: int = published.IDEC_LAYER_EPOCHS
+    whole_epochs: int = published.IDEC_WHOLE_EPOCHS
+    corruption: float = published.IDEC_CORRUPTION
+    pretrain_seed: int = 0
+    cache: str | os.PathLike[str] | None = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_module(self, "decoder")
+        for name in ("epochs", "batch_size", "n_init"):
+            check_number(self, name, 1, whole=True)
+        for name in ("layer_epochs", "whole_epochs", "pretrain_seed"):
+            check_number(self, name, 0, whole=True)
+        for name in ("clustering", "must", "cannot", "reconstruction"):
+            check_number(self, f"{name}_weight", 0)
+        check_number(self, "corruption", 0, 0.99)
+        check_number(self, "tol", 0, 1)
+
+    def _train_replicas(
+        self, rows: Rows, replicas: Sequence[Replica], run: Run
+    ) -> Sequence[Trained]:
+        if self.n_clusters == 1:  # whatever the weights
+            network = self._build_network(rows.shape, 0)
+            return [Trained(network, {"loss": np.zeros(0, np.float32)}) for _ in replicas]
+        autoencoder = pretrained_autoencoder(self, rows, run)
+        embedding = apply_to_rows(autoencoder.encoder, rows, "embedding", self.verbose)
+        seeds = {replica.seed for replica in replicas}
+        centres = {seed: self._start(embedding, seed) for seed in seeds}
+        autoencoder.encoder.cpu()
+        # Replicas of a stack step together: they have equally many batches in an epoch.
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for i, replica in enumerate(replicas):
+            groups.setdefault(self._batches(rows, replica.links), []).append(i)
+        trained: dict[int, Trained] = {}
+        for group in groups.values():
+            some = [replicas[i] for i in group]
+            trained |= zip(group, self._train_group(rows, some, autoencoder, centres, run))
+        return [trained[i] for i in range(len(replicas))]
+
+    def _batches(self, rows: Rows, links: Links) -> tuple[int, int, int]:
+        """Number of batches of rows, must-links and cannot-links in an epoch."""
+        n, must, cannot = (
+            -(-count // self.batch_size) for count in (rows.n, links.n_must, links.n_cannot)
+        )
+        return n, must, cannot
+
+    def _start(self, embedding: NDArray[np.float32], seed: int) -> Tensor:
+        """Centres by k-means."""
+        kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=seed % 2**32)
+        # The sums of two threads are the same in either order, those of more are not.
+        with threadpool_limits(limits=2, user_api="openmp"):
+            kmeans.fit(embedding)
+        return torch.from_numpy(kmeans.cluster_centers_.astype(np.float32))
+
+    def _train_group(
+        self,
+        rows: Rows,
+        replicas: Sequence[Replica],
+        autoencoder: Autoencoder,
+        centres: dict[int, Tensor],
+        run: Run,
+    ) -> list[Trained]:
+        """Train replicas that have equally many batches in an epoch."""
+        batches = self._batches(rows, replicas[0].links)
+        held: dict[int, tuple[Epochs, int]] = {}
+
+        def build(replica: Replica) -> dict[str, nn.Module]:
+            return {"encoder": autoencoder.encoder, "decoder": autoencoder.decoder}
+
+        def task(some: Sequence[Replica], stacks: dict[str, Stack], part: str) -> Task:
+            capturable = rows.settle(self.precision) and self.encoder is None
+            start = torch.stack([centres[replica.seed] for replica in some])
+            epochs = Epochs(self, some, rows, stacks, start, batches)
+            held.update({id(one): (epochs, r) for r, one in enumerate(some)})
+            own = self.encoder is not None
+            return Task(
+                stage=self._stage,
+                stacks=nn.ModuleDict({**stacks, "clustering": epochs.clustering}),
+                losses=epochs.of_rows,
+                kind=epochs.kind,
+                before=epochs.before,
+                steps=[self.epochs * sum(batches)] * len(some),
+                optimizer=self.optimizer or "adam",
+                learning_rate=self.learning_rate,
+                foreign_seed=derived_seed(some[0].seed, Purpose.STAGE) if own else None,
+                part=part,
+                capturable=capturable,
+            )
+
+        sizes = {"encoder": 2 * self.batch_size, "decoder": 2 * self.batch_size}
+        done = train_stacks(replicas, build, task, sizes, rows.device, run, self.precision)
+        finished = []
+        for replica, one in zip(replicas, done):
+            epochs, r = held[id(replica)]
+            assignment = StudentAssignment(epochs.clustering.centres.detach()[r].clone())
+            finished.append(Trained(nn.Sequential(one.network, assignment), one.history))
+        return finished
+
+    def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
+        encoder = Autoencoder.build(self, shape).encoder
+        dimensions = output_size(encoder, shape)
+        return nn.Sequential(encoder, StudentAssignment(torch.zeros(self.n_clusters, dimensions)))
+
+
+class StudentAssignment(nn.Module):
+    """Soft assignment to centres: (rows, dimensions) → (rows, K)."""
+
+    def __init__(self, centres: Tensor) -> None:
+        super().__init__()
+        self.centres = nn.Parameter(centres)
+
+    def forward(self, z: Tensor) -> Tensor:
+        return losses.student_assignment(z, self.centres)
