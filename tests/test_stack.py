@@ -8,6 +8,8 @@ import torch
 from torch import nn
 
 from s3c2 import CluNet, LabNet, Links, stack
+from s3c2.callbacks import AfterStep
+from s3c2.checkpoint import Checkpoint
 from s3c2.clunet import CluNetReplica, train_clunets
 from s3c2.labnet import LabNetReplica, train_labnets
 from s3c2.networks import Architecture
@@ -148,3 +150,23 @@ def test_stack_sizes():
     assert stack_size(dense, 32, CPU) >= 30
     images = Architecture("convolutional", (256,), 0.1).build_encoder((1, 8, 8), 0)
     assert stack_size(images, 32, CPU) == 1
+
+
+def test_a_stack_goes_on_after_some_replicas_were_done(rows, replicas, tmp_path, monkeypatch):
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+    labnet = LabNet(layers=(32, 16, 8), epochs=6, batch_links=16, verbose=0)
+    whole = train_labnets(labnet, rows, replicas, Run(labnet))
+
+    def interrupted(step):
+        if step.step == 20:  # of 42; five of the seven replicas were done by then
+            raise KeyboardInterrupt
+
+    for callbacks in ([AfterStep(interrupted)], []):
+        checkpoint = Checkpoint(tmp_path / "state", "mark", 0)
+        try:
+            resumed = train_labnets(labnet, rows, replicas, Run(labnet, callbacks, 0, checkpoint))
+        except KeyboardInterrupt:
+            assert callbacks
+    for one, two in zip(whole, resumed):
+        assert same_weights(one.network, two.network)
+        assert (one.history["loss"] == two.history["loss"]).all()

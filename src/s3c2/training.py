@@ -8,8 +8,7 @@ replica or many is the same loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import TracebackType
@@ -75,11 +74,6 @@ class Task:
         return next(self.stacks.parameters()).device
 
     @cached_property
-    def lengths(self) -> Tensor:
-        """``steps`` on the device."""
-        return torch.tensor(list(self.steps), device=self.device)
-
-    @cached_property
     def sound(self) -> Tensor:
         """Which replicas' losses have always been numbers: (replicas,), on the device."""
         return torch.ones(len(self.steps), dtype=torch.bool, device=self.device)
@@ -141,7 +135,7 @@ def train(task: Task, run: Run) -> list[History]:
         done, complete, history = run.checkpoint.restore(key, task.stacks, optimizer)
         last = done if complete else last
     task.stacks.train()
-    _ = task.lengths, task.sound  # made now: nothing may come from the host inside a captured step
+    task.sound.fill_(True)  # made now: nothing may come from the host inside a captured step
     if "loss" in history:
         task.sound.logical_and_(history["loss"][:done].isfinite().all(0))
     take_step = GpuSteps(task, optimizer, done) if on_gpu else partial(train_step, task, optimizer)
@@ -151,7 +145,7 @@ def train(task: Task, run: Run) -> list[History]:
         Progress(f"{task.stage} {task.part}".strip(), last, run.verbose) as progress,
     ):
         for step in range(done, last):
-            if task.before is not None and ends.are_reached(task.before(step), step):
+            if ends.are_reached(step):
                 break
             now = Step(task.stage, step, last, {})
             run.before(now)
@@ -162,6 +156,7 @@ def train(task: Task, run: Run) -> list[History]:
             if progress.due():
                 progress.update(done, f"loss {now.loss:.4f}")
             if run.checkpoint is not None and run.checkpoint.due():
+                ends.lay_back_weights()
                 run.checkpoint.save(key, done, task.stacks, optimizer, history)
             if stop:
                 break
@@ -184,14 +179,19 @@ class Ends:
 
     def __init__(self, task: Task) -> None:
         self.steps = list(task.steps)
+        self._before = task.before
         self._parameters = list(task.stacks.parameters())
         self._kept: dict[int, list[Tensor]] = {}
 
-    def are_reached(self, done: Sequence[bool] | None, step: int) -> bool:
-        """Note the replicas that are done at this step; whether now all are."""
-        new = [r for r, over in enumerate(done or ()) if over and r not in self._kept]
+    def are_reached(self, step: int) -> bool:
+        """Note the replicas that are done before this step; whether now all are."""
+        over = [step >= last for last in self.steps]
+        told = None if self._before is None else self._before(step)
+        if told is not None:
+            over = [one or other for one, other in zip(over, told)]
+        new = [r for r, is_over in enumerate(over) if is_over and r not in self._kept]
         for r in new:
-            self.steps[r] = step
+            self.steps[r] = min(step, self.steps[r])
         if len(self._kept) + len(new) == len(self.steps):
             return True
         self._kept |= {r: [p.detach()[r].clone() for p in self._parameters] for r in new}
@@ -216,8 +216,7 @@ def train_step(
     # Replicas share nothing, so the gradient of the sum is each one's own gradient.
     torch.autograd.backward(terms["loss"].sum())
     silence(task, terms["loss"].detach())
-    with frozen(task, now):
-        optimizer.step()
+    optimizer.step()
     return {name: term.detach() for name, term in terms.items()}
 
 
@@ -279,21 +278,6 @@ def silence(task: Task, loss: Tensor) -> None:
     for p in task.stacks.parameters():
         if p.grad is not None:
             p.grad = torch.where(task.sound.view(-1, *[1] * (p.ndim - 1)), p.grad, 0.0)
-
-
-@contextmanager
-def frozen(task: Task, step: int | Tensor) -> Iterator[None]:
-    """Let a step of the optimiser leave alone the replicas that are done."""
-    if len(set(task.steps)) == 1 or (isinstance(step, int) and step < min(task.steps)):
-        yield
-        return
-    parameters = list(task.stacks.parameters())
-    before = [p.detach().clone() for p in parameters]
-    yield
-    going_on = torch.as_tensor(step) < task.lengths
-    with torch.no_grad():
-        for p, old in zip(parameters, before):
-            p.copy_(torch.where(going_on.view(-1, *[1] * (p.ndim - 1)), p, old))
 
 
 def record(history: dict[str, Tensor], terms: dict[str, Tensor], step: int, steps: int) -> None:
