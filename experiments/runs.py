@@ -130,20 +130,23 @@ def shortened(run: Run, steps: int) -> Run:
 
 
 def _short(run: Run, steps: int) -> dict[str, Any]:
-    """Few steps and small networks, and small batches of images."""
+    """Few steps and small networks; convolutions get a third of them and small batches."""
     if run.method == "IDEC":
         epochs = max(1, steps // 15)
         lengths = {"layer_epochs": epochs, "whole_epochs": epochs, "epochs": epochs, "n_init": 2}
         return {"layers": (64, 10), **lengths}
-    names = ("labnet_steps", "clunet_steps") if run.method == "S3C2" else ("steps",)
-    short = {"layers": (64, 64, 64), **dict.fromkeys(names, steps)}
-    if run.network == "convolutional":
-        prefix = "clunet" if run.method == "S3C2" else "batch"
-        short[f"{prefix}_links"] = 30
-        if run.method != "NNclustering":
-            short[f"{prefix}_pairs"] = 150
-        if run.method == "d-graph":
-            short["n_neighbors"] = 5
+    images = run.network == "convolutional"
+    steps = max(1, steps // 3) if images else steps
+    short: dict[str, Any] = {"layers": (64, 64, 64)}
+    if run.method == "S3C2":
+        short |= {"labnet_steps": steps, "clunet_steps": steps}
+        short |= {"labnet_links": 60, "clunet_links": 30, "clunet_pairs": 150} if images else {}
+        return short | ({"labnet_pairs": 60} if images and run.semi_supervised else {})
+    short |= {"steps": steps}
+    if images:
+        short |= {"batch_links": 30}
+        short |= {} if run.method == "NNclustering" else {"batch_pairs": 150}
+        short |= {"n_neighbors": 5} if run.method == "d-graph" else {}
     return short
 
 

@@ -1,0 +1,296 @@
+"""Every experiment runs, with tiny settings; a second start does only what is missing."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import itertools
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from s3c2 import Links
+
+EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+if not EXPERIMENTS.is_dir():
+    pytest.skip("the experiments are not part of an installed package", allow_module_level=True)
+sys.path.insert(0, str(EXPERIMENTS))
+
+import figure_1  # noqa: E402
+import page  # noqa: E402
+
+import claims  # noqa: E402
+import figure_4  # noqa: E402
+import findings  # noqa: E402
+import ledger  # noqa: E402
+import runner  # noqa: E402
+import runs  # noqa: E402
+import scoring  # noqa: E402
+
+SCRIPTS = (
+    "figure_1", "figure_2", "figure_3", "figure_4", "figure_5", "figure_6", "uniform_links",
+    "neighbours", "settings",
+)  # fmt: skip
+TINY = runs.Sizes(("digits",), ("digits",), ("digits",), (60, 120), (80, 160), 2, 1)
+FLAGS = ["--quick", "--steps", "2", "--device", "cpu"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder of results for all tests: experiments share runs."""
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(autouse=True)
+def tiny(folder, monkeypatch):
+    monkeypatch.setenv("S3C2_RESULTS", str(folder))
+    monkeypatch.setattr(runner, "QUICK", TINY)
+    monkeypatch.setattr(runs, "PRETRAINED", folder / "pretrained")
+
+
+def start(script: str, *flags: str) -> runner.Experiment:
+    module = importlib.import_module(script)
+    runner.main(module.EXPERIMENT, module.__doc__, [*FLAGS, *flags])
+    return module.EXPERIMENT
+
+
+def expected_keys(experiment: runner.Experiment) -> set[tuple[str, ...]]:
+    wanted = [runs.shortened(run, 2) for run in experiment.runs(TINY)]
+    return {ledger.key(ledger.identity(run)) for run in wanted}
+
+
+def no_training(*arguments):
+    raise AssertionError("something was trained")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_it_trains_writes_rows_and_draws_and_a_second_start_trains_nothing(
+    script, folder, monkeypatch
+):
+    experiment = start(script)
+    path = folder / f"{experiment.ledger}.csv"
+    keys = expected_keys(experiment)
+    rows = [row for row in ledger.read(path) if ledger.key(row) in keys]
+    assert len(rows) == len(keys)
+    for row in rows:
+        assert all(0 <= float(row[score]) <= 1 for score in ("nmi", "nmi_geometric", "acc"))
+        assert int(row["steps"]) > 0
+        assert row["commit"]
+        assert row["source"]
+        if row["method"] == "S3C2":
+            rates = [float(row[name]) for name in ("ml_rate", "cl_rate")]
+            assert float(row["balanced_accuracy"]) == pytest.approx(sum(rates) / 2, abs=2e-5)
+    before = path.read_bytes() if path.exists() else b""
+    pictures = {kind: folder / f"{script}.{kind}" for kind in ("png", "csv")}
+    drawn = {kind: picture.read_bytes() for kind, picture in pictures.items()}
+    assert drawn["png"].startswith(b"\x89PNG")
+    assert drawn["csv"].count(b"\n") > 1
+
+    monkeypatch.setattr(runner, "fit_many", no_training)
+    for flags in ((), ("--plot-only",)):
+        start(script, *flags)
+        assert (path.read_bytes() if path.exists() else b"") == before
+        assert {kind: picture.read_bytes() for kind, picture in pictures.items()} == drawn
+
+
+class TestResume:
+    @pytest.fixture(autouse=True)
+    def own_folder(self, tiny, tmp_path, monkeypatch):
+        monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
+        self.path = tmp_path / "dense.csv"
+
+    def neighbours(self, *flags: str) -> list[dict[str, str]]:
+        start("neighbours", *flags)
+        return ledger.read(self.path)
+
+    def test_only_lost_rows_are_trained_again(self, monkeypatch):
+        rows = self.neighbours()
+        lines = self.path.read_text().splitlines(keepends=True)
+        # A kill can leave a part of a row, and rows of another commit are done as well.
+        kept = [line.replace(rows[0]["commit"], "elsewhere") for line in lines[1:6]]
+        self.path.write_text("".join([lines[0], *kept, lines[6][:40]]))
+        trained = []
+        fit_many = runner.fit_many
+        monkeypatch.setattr(
+            runner, "fit_many", lambda X, grid: trained.extend(grid) or fit_many(X, grid)
+        )
+        again = self.neighbours()
+        assert len(trained) == len(rows) - 5
+        assert [row["commit"] for row in again].count("elsewhere") == 5
+        assert {ledger.key(row) for row in again} == {ledger.key(row) for row in rows}
+        assert {ledger.key(r): r["nmi"] for r in again} == {ledger.key(r): r["nmi"] for r in rows}
+
+    def test_a_stop_loses_the_group_in_progress_at_most(self, monkeypatch):
+        fit_many, groups = runner.fit_many, []
+
+        def stop_in_the_third(X, grid):
+            groups.append(grid)
+            if len(groups) == 3:
+                raise KeyboardInterrupt
+            return fit_many(X, grid)
+
+        monkeypatch.setattr(runner, "fit_many", stop_in_the_third)
+        with pytest.raises(KeyboardInterrupt):
+            self.neighbours("--group", "2")
+        assert [len(group) for group in groups] == [2, 2, 2]
+        assert len(ledger.read(self.path)) == 4
+
+    def test_no_group_begins_after_the_budget(self, monkeypatch):
+        clock = SimpleNamespace(perf_counter=itertools.count().__next__)  # a second a look
+        monkeypatch.setattr(runner, "time", clock)
+        assert len(self.neighbours("--group", "2", "--budget-seconds", "2")) == 2
+
+    def test_methods_and_data_sets_can_be_chosen(self):
+        start("figure_2", "--only", "DCPR", "--dataset", "digits")
+        assert {row["method"] for row in ledger.read(self.path)} == {"DCPR"}
+        start("figure_2", "--only", "DCPR", "--dataset", "mnist")
+        assert {row["dataset"] for row in ledger.read(self.path)} == {"digits"}
+
+    def test_a_file_with_other_columns_is_refused(self):
+        self.path.write_text("dataset,nmi\ndigits,1\n")
+        with pytest.raises(SystemExit, match="other columns"):
+            self.neighbours()
+
+
+def test_it_is_a_command(tmp_path):
+    environment = os.environ | {"S3C2_RESULTS": str(tmp_path)}
+    command = [sys.executable, str(EXPERIMENTS / "figure_1.py"), "--quick"]
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
+    with open(tmp_path / "figure_1.csv") as file:
+        losses = {float(row["d2"]): row for row in csv.DictReader(file)}
+    at_quarter, at_half = losses[0.25], losses[0.5]
+    assert float(at_quarter["must_link_loss"]) == float(at_quarter["cannot_link_loss"]) == 0.25
+    assert float(at_half["cannot_link_loss"]) == pytest.approx(0.086, abs=5e-4)
+
+
+def test_quick_results_never_land_among_the_committed_ones(monkeypatch):
+    monkeypatch.delenv("S3C2_RESULTS")
+    assert ledger.results_folder(quick=False) == EXPERIMENTS / "results"
+    assert ledger.results_folder(quick=True) == EXPERIMENTS / "quick"
+
+
+def test_groups_keep_thresholds_of_one_labnet_together():
+    figure_3 = importlib.import_module("figure_3")
+    wanted = figure_3.runs(runs.FULL)
+    groups = runs.groups(wanted, 60)
+    assert sorted(map(str, wanted)) == sorted(str(run) for group in groups for run in group)
+    assert max(map(len, groups)) <= 60
+    for group in groups:
+        assert len({run.dataset for run in group}) == 1
+        for seed, n in {(run.link_seed, run.n_links) for run in group}:
+            same = [run for run in group if (run.link_seed, run.n_links) == (seed, n)]
+            assert len(same) == len(figure_3.THRESHOLDS) + len(figure_3.SUPPLEMENT)
+
+
+def test_the_published_settings_of_each_data_set():
+    run = next(runs.grid("S3C2", ["reuters"], [100], 1))
+    assert run.model().dropout == 0.5
+    assert run.threshold == 0.3
+    assert replace(run, method="d-graph", threshold=None).model().dropout == 0.5
+    assert replace(run, dataset="letters").model().dropout == 0.1
+    assert replace(run, method="IDEC", threshold=None).model().must_weight == 0.1
+    fashion = replace(run, dataset="fashion-mnist", method="IDEC", threshold=None)
+    assert fashion.model().must_weight == 1.0
+
+
+def test_rates_are_those_of_uniform_test_pairs_and_distances_are_computed_once(
+    many_blobs, small, monkeypatch
+):
+    from s3c2 import S3C2, fit_many
+
+    X, y = many_blobs
+    links = Links.from_labels(y[:600], 80, random_state=0)
+    settings = small | {"clunet_steps": 2, "labnet_steps": 20}
+    grid = [(S3C2(3, **settings, threshold=T), links) for T in (0.1, 0.3)]
+    models = fit_many(X[:600], grid)
+    pairs = scoring.test_pairs(y[600:])
+    assert pairs.n_links == 300 * 299 // 2  # all there are
+    assert scoring.test_pairs(np.arange(2000) % 4).n_links == 200_000
+    seen = []
+    monkeypatch.setattr(
+        scoring, "pair_distances",
+        lambda *given, real=scoring.pair_distances: seen.append(1) or real(*given),
+    )  # fmt: skip
+    rows = scoring.scores(models, X[600:], y[600:], pairs)
+    assert len(seen) == 1
+    for row, model in zip(rows, models):
+        rates = model.labnet_.rates(pairs, X[600:])
+        found = [row[name] for name in ("accuracy", "ml_rate", "cl_rate")]
+        expected = [rates.accuracy, rates.ml_rate, rates.cl_rate]
+        assert found == pytest.approx(expected, abs=1e-4)
+    assert rows[0]["ml_rate"] < rows[1]["ml_rate"]
+
+
+def test_correlation():
+    x, y = np.random.default_rng(0).normal(size=(2, 30))
+    assert figure_4.pearson(x, y) == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-4)
+    assert math.isnan(figure_4.pearson(x, np.ones(30)))
+    assert figure_1.CROSSING == 0.25
+
+
+class TestClaims:
+    def results(self, s3c2, d_graph):
+        sets, budgets = runs.FULL.datasets, runs.FULL.budgets
+        values = {(s, "S3C2", n): s3c2(s, n) for s in sets for n in budgets}
+        values |= {(s, "d-graph", n): d_graph(s, n) for s in sets for n in budgets}
+        return SimpleNamespace(dense=values)
+
+    @pytest.mark.parametrize(
+        ("s3c2", "verdict", "held"),
+        [
+            (lambda s, n: 0.6, "holds", "8 of 8"),
+            (lambda s, n: 0.4, "does not hold", "0 of 8"),
+            (lambda s, n: 0.6 if s == "letters" else 0.4, "holds in part", "2 of 8"),
+            (lambda s, n: 0.6 if s == "letters" else math.nan, "holds", "2 of 2"),
+            (lambda s, n: math.nan, "not run", "0 of 0"),
+        ],
+    )
+    def test_many_links(self, s3c2, verdict, held):
+        found = claims.many_links(self.results(s3c2, lambda s, n: 0.5))
+        assert found.verdict == verdict
+        assert f"{found.held} of {found.of}" == held
+
+    def test_most_cases_are_enough_where_the_paper_says_most(self):
+        assert findings.Finding(13, 24, "", most=True).verdict == "holds"
+        assert findings.Finding(12, 24, "", most=True).verdict == "holds in part"
+
+    def test_numbers(self):
+        assert [findings.number(v) for v in (0.7432, -0.0121, 1.0, math.nan)] == [
+            ".743", "−.012", "1.000", "–",
+        ]  # fmt: skip
+
+
+class TestPage:
+    def test_the_page_is_what_the_committed_results_give(self, monkeypatch):
+        monkeypatch.delenv("S3C2_RESULTS")
+        page.main(["--check"])
+
+    def test_tables_come_from_the_rows(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
+        rows = [
+            ledger.identity(run) | {"nmi": 0.5 + run.link_seed / 100, "seconds_per_run": 2}
+            for run in runs.grid("DCPR", ["letters"], [100, 5000], 2)
+        ]
+        ledger.append(tmp_path / "dense.csv", rows)
+        copy = tmp_path / "page.md"
+        copy.write_text(
+            "before\n<!-- table figure_2 -->\nold\n<!-- end -->\nafter\n"
+            "<!-- table times -->\n<!-- end -->\n<!-- table figure_5 -->\n<!-- end -->\n"
+        )
+        with pytest.raises(SystemExit, match="not up to date"):
+            page.main(["--check", "--page", str(copy)])
+        page.main(["--page", str(copy)])
+        text = copy.read_text()
+        assert "old" not in text
+        assert "| Letters | DCPR | .505 ± .007 | .505 ± .007 |" in text
+        assert "| Figure 2 | DCPR | 4 | 8 |" in text
+        assert "<!-- table figure_5 -->\nNo runs yet.\n<!-- end -->" in text
+        assert text.startswith("before\n")
+        page.main(["--check", "--page", str(copy)])
