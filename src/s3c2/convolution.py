@@ -169,23 +169,25 @@ class _Convolution(torch.autograd.Function):
         layer, shape, sizes, scale = ctx.layer, ctx.shape, ctx.sizes, ctx.scale
         grad = grad.to(x.dtype).permute(0, 1, 3, 4, 2).contiguous()
         dx = _input_gradient(x, grad, code, taps, ctx) if ctx.needs_input_grad[0] else None
-        E, CIN = len(x), shape["CIN"]
+        E, CIN, F = len(x), shape["CIN"], shape["F"]
+        # Backwards the members of a pooling window are taken one by one.
+        back = shape | ({"BN": F} if layer.kind == POOL else {})
         across, pad = _reach(taps.shape[-1], layer.kind)
-        N = shape["F"] if layer.kind == PLAIN else 4 * shape["F"]
+        N = F if layer.kind == PLAIN else 4 * F
         block = _block(CIN, across)
         blocks = -(-(across**2) * CIN // block)
-        launch = _launch("filters", x.dtype, shape["BN"])
+        launch = _launch("filters", x.dtype, back["BN"])
         tiles = _tiles(sizes[0] * sizes[3] * sizes[4], launch)
         # So many shares whatever the number of replicas: the sum is then rounded alike.
         share = -(-tiles * blocks // PROGRAMS)  # tiles
         shares = -(-tiles // share)
         dw = x.new_empty(E, shares, across**2, CIN, N, dtype=torch.float32)
-        db = x.new_empty(E, shares, N, dtype=torch.float32)
+        db = x.new_empty(E, shares, F if layer.kind == POOL else N, dtype=torch.float32)
         kernels.filter_gradient_kernel[(blocks, shares, E)](
-            dw, db, x, grad, code, *sizes, share * launch["TILE"], scale, **shape, T=across,
+            dw, db, x, grad, code, *sizes, share * launch["TILE"], scale, **back, T=across,
             PAD=pad, BK=block, **launch,
         )  # fmt: skip
-        db = db.view(E, -1, shape["F"]).sum(1)  # over shares and members
+        db = db.view(E, -1, F).sum(1)  # over shares and members
         return dx, dw.sum(1), db, None, None, None
 
 
@@ -198,9 +200,10 @@ def _input_gradient(x: Tensor, grad: Tensor, code: Tensor, taps: Tensor, ctx: An
     BC = _power(ctx.shape["CIN"] * back.shape[2])
     launch = _launch("input", x.dtype, BC)
     dx = torch.empty_like(x)
+    outputs = ctx.shape["F"] if kind == POOL else min(64, ctx.shape["BN"])
     kernels.input_gradient_kernel[(_tiles(B * pixels, launch), len(x))](
         dx, grad, code, filters, *ctx.sizes, ctx.scale, T=across, PAD=across // 2, BC=BC,
-        **{**ctx.shape, "BN": min(64, ctx.shape["BN"])}, **launch,
+        **{**ctx.shape, "BN": outputs}, **launch,
     )  # fmt: skip
     return dx.permute(0, 1, 4, 2, 3)
 

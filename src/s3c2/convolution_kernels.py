@@ -67,17 +67,19 @@ if triton is not None:
         gy, code, image, by, bx, inside, base_height, base_width, n,
         F: tl.constexpr, KIND: tl.constexpr, RELU: tl.constexpr,
     ):  # fmt: skip
-        """Gradients of the outputs n of windows (by, bx): (TILE, len(n))."""
-        N: tl.constexpr = F if KIND == 0 else 4 * F
+        """Gradients of the outputs n of windows (by, bx), and which member is met: (TILE, len(n)).
+
+        Of a pooled window there is one for each filter; of others the member counts as 0.
+        """
+        N: tl.constexpr = F * 4 if KIND == 2 else F
         at = _outputs(image, by, bx, base_height, base_width, n, F, KIND)
         met = inside[:, None] & (n < N)[None, :]
-        out = tl.load(gy + at, mask=met, other=0.0)
-        if KIND == 1:
+        g = tl.load(gy + at, mask=met, other=0.0)
+        if RELU or KIND == 1:
             where = tl.load(code + at, mask=met, other=4)
-            out = tl.where(where == (n // F)[None, :], out, 0.0)
-        elif RELU:
-            out = tl.where(tl.load(code + at, mask=met, other=4) == 0, out, 0.0)
-        return out
+        else:
+            where = tl.zeros(g.shape, tl.int8)
+        return g, where
 
     @triton.jit
     def convolve_kernel(
@@ -164,17 +166,24 @@ if triton is not None:
         code += first
         w += r.to(tl.int64) * T * T * N * C
         acc = tl.zeros((TILE, BC), tl.float32)
-        BLOCKS: tl.constexpr = (N + BN - 1) // BN
+        # A block of outputs at a time; under a pooling all filters, and the members one by one.
+        BLOCKS: tl.constexpr = 1 if KIND == 1 else (N + BN - 1) // BN
+        MEMBERS: tl.constexpr = 4 if KIND == 1 else 1
         for step in range(0, T * T * BLOCKS):
             o = step // BLOCKS
             n = step % BLOCKS * BN + tl.arange(0, BN)
             by = qy + (o // T - PAD)
             bx = qx + (o % T - PAD)
             met = inside & (by >= 0) & (by < base_height) & (bx >= 0) & (bx < base_width)
-            g = _gradients(gy, code, image, by, bx, met, base_height, base_width, n, F, KIND, RELU)
-            known = (n < N)[:, None] & (c < C)[None, :]
-            filters = tl.load(w + (o * N + n)[:, None] * C + c[None, :], mask=known, other=0.0)
-            acc = tl.dot(g.to(filters.dtype), filters, acc, input_precision=PRECISION)
+            g, where = _gradients(
+                gy, code, image, by, bx, met, base_height, base_width, n, F, KIND, RELU
+            )
+            for d in tl.static_range(MEMBERS):
+                row = o * N + d * F + n
+                known = (d * F + n < N)[:, None] & (c < C)[None, :]
+                filters = tl.load(w + row[:, None] * C + c[None, :], mask=known, other=0.0)
+                here = tl.where(where == d, g, 0.0).to(filters.dtype)
+                acc = tl.dot(here, filters, acc, input_precision=PRECISION)
         if KIND == 1:
             iy = 2 * qy[:, None] + (c // CIN // 2)[None, :]
             ix = 2 * qx[:, None] + (c // CIN % 2)[None, :]
@@ -206,26 +215,45 @@ if triton is not None:
         first = r.to(tl.int64) * count * OUTPUTS * F
         gy += first
         code += first
-        acc = tl.zeros((BK, BN), tl.float32)
-        total = tl.zeros((BN,), tl.float32)
         n = tl.arange(0, BN)
+        acc = tl.zeros((BK, BN), tl.float32)
+        if KIND == 1:
+            acc_1 = tl.zeros((BK, BN), tl.float32)
+            acc_2 = tl.zeros((BK, BN), tl.float32)
+            acc_3 = tl.zeros((BK, BN), tl.float32)
+        total = tl.zeros((BN,), tl.float32)
         for start in range(s * share, tl.minimum((s + 1) * share, count), TILE):
             m = start + tl.arange(0, TILE)
             inside = m < count
             image, by, bx = _place(m, base_height, base_width)
-            g = _gradients(
+            g, where = _gradients(
                 gy, code, image, by, bx, inside, base_height, base_width, n, F, KIND, RELU
             )
             a = _patch(
                 x, image, STRIDE * by, STRIDE * bx, inside, block * BK, height, width, CIN, T, PAD,
                 BK,
             )  # fmt: skip
-            acc = tl.dot(tl.trans(a), g.to(a.dtype), acc, input_precision=PRECISION)
+            a = tl.trans(a)
+            here = tl.where(where == 0, g, 0.0).to(a.dtype)
+            acc = tl.dot(a, here, acc, input_precision=PRECISION)
+            if KIND == 1:
+                here = tl.where(where == 1, g, 0.0).to(a.dtype)
+                acc_1 = tl.dot(a, here, acc_1, input_precision=PRECISION)
+                here = tl.where(where == 2, g, 0.0).to(a.dtype)
+                acc_2 = tl.dot(a, here, acc_2, input_precision=PRECISION)
+                here = tl.where(where == 3, g, 0.0).to(a.dtype)
+                acc_3 = tl.dot(a, here, acc_3, input_precision=PRECISION)
             if block == 0:
-                total += tl.sum(g.to(tl.float32), 0)
+                total += tl.sum(tl.where(where < 4, g, 0.0).to(tl.float32), 0)
         k = block * BK + tl.arange(0, BK)
         row = r.to(tl.int64) * tl.num_programs(1) + s
-        stored = (k < K)[:, None] & (n < N)[None, :]
-        tl.store(dw + row * K * N + k[:, None] * N + n[None, :], acc * scale, mask=stored)
+        OUT: tl.constexpr = F if KIND != 2 else N
+        stored = (k < K)[:, None] & (n < OUT)[None, :]
+        at = dw + row * K * N + k[:, None] * N + n[None, :]
+        tl.store(at, acc * scale, mask=stored)
+        if KIND == 1:
+            tl.store(at + F, acc_1 * scale, mask=stored)
+            tl.store(at + 2 * F, acc_2 * scale, mask=stored)
+            tl.store(at + 3 * F, acc_3 * scale, mask=stored)
         if block == 0:
-            tl.store(db + row * N + n, total * scale, mask=n < N)
+            tl.store(db + row * OUT + n, total * scale, mask=n < OUT)

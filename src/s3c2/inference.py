@@ -19,11 +19,14 @@ from s3c2.rows import Rows
 
 VECTOR_BATCH = 1024
 IMAGE_BATCH = 256
+GPU_BATCHES = 8  # of them at once on a GPU
 
 
 def batches(network: nn.Module, rows: Rows) -> Iterator[tuple[int, Tensor]]:
     """Yield (first row number, the network's output for the rows from there on)."""
     size = VECTOR_BATCH if len(rows.shape) == 1 else IMAGE_BATCH
+    if rows.device.type == "cuda":
+        size *= GPU_BATCHES
     if any(weights.device != rows.device for weights in network.parameters()):
         network.to(rows.device)
     if network.training:
