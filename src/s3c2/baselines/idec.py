@@ -46,8 +46,10 @@ class IDEC(Baseline):
     n_clusters : int, default=8
     network : {"dense", "convolutional"}, default="dense"
         "convolutional" takes images; it has LabNet's convolutions.
-    encoder, decoder : nn.Module, optional
-        Your own autoencoder. The decoder is by default a dense one.
+    encoder : nn.Module, optional
+        Your own encoder, (rows, *shape) → (rows, …); it is copied and starts from its weights.
+    decoder : nn.Module, optional
+        Your own decoder for your own encoder; by default a dense one.
     layers : tuple of int, default=(500, 500, 2000, 10)
         The encoder's layers, and their mirror the decoder's. The last is the embedding, which a
         convolutional network has too.
