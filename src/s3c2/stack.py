@@ -179,7 +179,7 @@ def stack_size(network: nn.Module, rows: int, device: torch.device) -> int:
     On the CPU a stack pays while its activations stay in the cache: with large batches replicas
     are faster one after another. On a GPU the memory is the limit.
     """
-    if not runs_stacked(network, device):
+    if not runs_stacked(network, device) or device.type not in ("cpu", "cuda"):
         return 1
     layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
     if device.type == "cpu":
