@@ -47,9 +47,12 @@ def table(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
 
 
 def summary(frame: pd.DataFrame, by: Sequence[str], scores: Sequence[str]) -> pd.DataFrame:
-    """Mean and spread (standard deviation) of the scores over link sets, and their number n."""
+    """Mean and spread (standard deviation) of the scores over link sets, and their number n.
+
+    A run that diverged has no scores and does not count.
+    """
     grouped = frame.groupby(list(by))
-    parts = [grouped.size().rename("n")]
+    parts = [grouped[scores[0]].count().rename("n")]
     for score in scores:
         parts += [grouped[score].mean().rename(score), grouped[score].std().rename(f"{score}_std")]
     return pd.concat(parts, axis=1).reset_index().round(5)

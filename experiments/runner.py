@@ -42,12 +42,16 @@ class Experiment:
 
 def main(experiment: Experiment, text: str | None, argv: Sequence[str] | None = None) -> None:
     """Run an experiment's command line."""
-    args = parser(text or "").parse_args(argv)
+    made = parser(text or "")
+    args = made.parse_args(argv)
+    if args.steps and not args.quick:
+        made.error("--steps goes with --quick: shortened runs are not for the committed results")
+    args.steps = args.steps or QUICK_STEPS
     folder = ledger.results_folder(args.quick)
     path = folder / f"{experiment.ledger}.csv"
     runs = experiment.runs(QUICK if args.quick else FULL)
-    if args.quick or args.steps:
-        runs = [shortened(run, args.steps or QUICK_STEPS) for run in runs]
+    if args.quick:
+        runs = [shortened(run, args.steps) for run in runs]
     if not args.plot_only:
         wanted = [
             run
@@ -70,7 +74,7 @@ def parser(text: str) -> argparse.ArgumentParser:
     add("--only", nargs="+", choices=tuple(METHODS), metavar="METHOD", help="these methods alone")
     add("--dataset", nargs="+", metavar="NAME", help="these data sets alone")
     add("--group", type=int, metavar="N", help="train at most N runs together")
-    add("--steps", type=int, metavar="N", help="N CluNet steps instead of 3,000, others alike")
+    add("--steps", type=int, metavar="N", help="with --quick: N CluNet steps, others alike")
     add("--budget-seconds", type=float, metavar="S", help="begin no group of runs after S seconds")
     add("--plot-only", action="store_true", help="draw from the rows that are there")
     return made

@@ -30,6 +30,7 @@ import claims  # noqa: E402
 import figure_4  # noqa: E402
 import findings  # noqa: E402
 import ledger  # noqa: E402
+import plots  # noqa: E402
 import runner  # noqa: E402
 import runs  # noqa: E402
 import scoring  # noqa: E402
@@ -174,6 +175,19 @@ def test_quick_results_never_land_among_the_committed_ones(monkeypatch):
     monkeypatch.delenv("S3C2_RESULTS")
     assert ledger.results_folder(quick=False) == EXPERIMENTS / "results"
     assert ledger.results_folder(quick=True) == EXPERIMENTS / "quick"
+    experiment = importlib.import_module("figure_2").EXPERIMENT
+    with pytest.raises(SystemExit):
+        runner.main(experiment, "", ["--steps", "2"])
+
+
+def test_a_run_that_diverged_has_a_row_and_does_not_count(folder, tmp_path):
+    identities = [ledger.identity(run) for run in runs.grid("DCPR", ["letters"], [100], 3)]
+    rows = [one | {"nmi": nmi} for one, nmi in zip(identities, (0.4, 0.6, ""))]
+    ledger.append(tmp_path / "dense.csv", rows)
+    found = plots.summary(
+        plots.table(ledger.read(tmp_path / "dense.csv")), ("dataset", "n_links"), ("nmi",)
+    )
+    assert found[["n", "nmi"]].to_numpy().tolist() == [[2, 0.5]]
 
 
 def test_groups_keep_thresholds_of_one_labnet_together():
