@@ -81,26 +81,30 @@ def _lookup(frame: pd.DataFrame, by: str, value: str) -> dict[Any, float]:
 
 @dataclass(frozen=True)
 class Finding:
-    """How many cases of a claim are true, and the numbers to show."""
+    """How many cases of a claim are true, how many were not run, and the numbers to show."""
 
     held: int
     of: int
     numbers: str
     most: bool = False
+    missing: int = 0
 
     @property
     def verdict(self) -> str:
         if self.of == 0:
             return "not run"
         if self.held == self.of or (self.most and 2 * self.held > self.of):
-            return "holds"
-        return "holds in part" if self.held else "does not hold"
+            found = "holds"
+        else:
+            found = "holds in part" if self.held else "does not hold"
+        return f"{found} so far" if self.missing else found
 
 
 def count(cases: Iterable[tuple[float, bool]], numbers: str, most: bool = False) -> Finding:
     """Count the cases, each (a number that is NaN if runs are missing, whether it is true)."""
+    cases = list(cases)
     known = [true for number, true in cases if not math.isnan(number)]
-    return Finding(sum(known), len(known), numbers, most)
+    return Finding(sum(known), len(known), numbers, most, len(cases) - len(known))
 
 
 def above(a: float, b: float, margin: float = 0.0) -> tuple[float, bool]:

@@ -149,11 +149,13 @@ def what_it_takes() -> str:
         if variant not in nmi or "d-graph" not in nmi:
             continue
         means = nmi[variant].groupby("n_links").mean()
+        whole = nmi[variant].notna().groupby("n_links").all()  # a mean over fewer sets misleads
         ahead = [
             "" if variant == "d-graph" else _ahead(part[variant] - part["d-graph"])
             for part in (nmi, many)
         ]
-        lines.append([variant, *(number(float(means[n])) for n in budgets), *ahead])
+        shown = (number(float(means[n])) if whole[n] else "–" for n in budgets)
+        lines.append([variant, *shown, *ahead])
     head = ["S3C2", *(f"{n:,}" for n in budgets), "ahead of d-graph", "… at 2,000 and 5,000"]
     return markdown(head, lines)
 

@@ -262,7 +262,7 @@ class TestClaims:
             (lambda s, n: 0.6, "holds", "8 of 8"),
             (lambda s, n: 0.4, "does not hold", "0 of 8"),
             (lambda s, n: 0.6 if s == "letters" else 0.4, "holds in part", "2 of 8"),
-            (lambda s, n: 0.6 if s == "letters" else math.nan, "holds", "2 of 2"),
+            (lambda s, n: 0.6 if s == "letters" else math.nan, "holds so far", "2 of 2"),
             (lambda s, n: math.nan, "not run", "0 of 0"),
         ],
     )
