@@ -15,7 +15,7 @@ import torch
 
 from s3c2 import S3C2, Callback, Links, checkpoint
 from s3c2.errors import StorageError
-from s3c2.optimizers import OPTIMIZERS, AdamInParts
+from s3c2.optimizers import OPTIMIZERS, new_optimizer
 from s3c2.progress import Progress
 
 
@@ -202,21 +202,29 @@ def test_optimizers_are_the_scripts():
     assert adam.defaults["betas"] == (0.9, 0.999)
 
 
-def test_adam_in_parts_has_the_bits_of_torchs_own(monkeypatch):
-    monkeypatch.setattr("s3c2.optimizers.PART_BYTES", 3 * 4 * 64 * 8)  # three replicas of seven
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_adam_gives_replicas_the_bits_they_have_alone(threads):
     torch.manual_seed(0)
-    start = [torch.randn(7, 64, 8), torch.randn(7, 5)]
+    start = [torch.randn(7, 640, 100), torch.randn(7, 26), torch.randn(7, 17, 16)]
     gradients = [[torch.randn_like(p) for p in start] for _ in range(20)]
-    ends = []
-    for kind in (torch.optim.Adam, AdamInParts):
-        parameters = [torch.nn.Parameter(p.clone()) for p in start]
-        optimizer = kind(parameters, lr=1e-2)
+
+    def end(of):
+        parameters = [torch.nn.Parameter(p[of].clone()) for p in start]
+        optimizer = new_optimizer("adam", parameters, 1e-2, torch.device("cpu"), len(parameters[0]))
         for step in gradients:
             for p, gradient in zip(parameters, step):
-                p.grad = gradient.clone()
+                p.grad = gradient[of].clone()
             optimizer.step()
-        ends.append(parameters)
-    assert all(torch.equal(a, b) for a, b in zip(*ends))
+        return parameters
+
+    torch.set_num_threads(threads)
+    try:
+        together = end(slice(None))
+        for r in range(7):
+            alone = end(slice(r, r + 1))
+            assert all(torch.equal(a[r], b[0]) for a, b in zip(together, alone))
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_progress_goes_to_stderr_and_can_be_switched_off(capsys, monkeypatch):

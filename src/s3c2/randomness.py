@@ -89,8 +89,12 @@ def seed_torch(seed: int, device: torch.device) -> None:
 
 
 def dropout_masks(
-    sizes: Sequence[int], rates: Sequence[float], seed: int, step: int
-) -> list[NDArray[np.float32]]:
+    sizes: Sequence[int],
+    rates: Sequence[float],
+    seed: int,
+    step: int,
+    into: Sequence[NDArray[np.float32]] | None = None,
+) -> Sequence[NDArray[np.float32]]:
     """Dropout masks on the CPU: 0 with probability ``rate``, otherwise 1 / (1 − rate).
 
     Each 64-bit draw decides four units, sixteen bits each, so the rate is met within 1/65,536; the
@@ -99,15 +103,17 @@ def dropout_masks(
     Parameters
     ----------
     sizes, rates : number of units and rate of each mask
+    into : arrays to write the masks to, by default new ones
     """
     words = _bits(seed, Purpose.DROPOUT, step, 0).random_raw(-(-sum(sizes) // 4))
     lanes: NDArray[np.uint16] = words.view(np.uint16)
-    masks, start = [], 0
-    for size, rate in zip(sizes, rates):
+    masks = [np.empty(size, np.float32) for size in sizes] if into is None else into
+    start = 0
+    for size, rate, mask in zip(sizes, rates, masks):
         dropped = min(round(rate * 2**16), 2**16 - 1)
         scale = np.float32(2**16 / (2**16 - dropped))
         kept = lanes[start : start + size] >= dropped
-        masks.append(np.multiply(kept, scale, dtype=np.float32))
+        np.multiply(kept, scale, out=mask)
         start += size
     return masks
 

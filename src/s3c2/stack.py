@@ -124,10 +124,12 @@ class Stack(nn.Module):
             return
         sizes = [rows * math.prod(layer.size) for layer in layers]
         rates = [layer.rate for layer in layers]
-        drawn = [dropout_masks(sizes, rates, seed, step) for seed in seeds]
-        for layer, *masks in zip(layers, *drawn):
-            mask = torch.from_numpy(masks[0] if self.n == 1 else np.stack(masks))
-            layer.mask = mask.view(*mask.shape[:-1], rows, *layer.size)
+        masks = [np.empty((self.n, size), np.float32) for size in sizes]
+        for r, seed in enumerate(seeds):
+            dropout_masks(sizes, rates, seed, step, [mask[r] for mask in masks])
+        for layer, mask in zip(layers, masks):
+            replicas = () if self.n == 1 else (self.n,)
+            layer.mask = torch.from_numpy(mask).view(*replicas, rows, *layer.size)
 
     def clear_dropout(self) -> None:
         """Give the Dropout layers back their ordinary behaviour."""
@@ -222,8 +224,8 @@ class _ExactLinear(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
         x, weight = ctx.saved_tensors
         grad_weight = torch.empty_like(weight)
-        for r in range(len(x)):
-            torch.mm(grad[r].T, x[r], out=grad_weight[r])
+        for g, x_r, out in zip(grad.mT.unbind(), x.unbind(), grad_weight.unbind()):
+            torch.mm(g, x_r, out=out)
         grad_x = torch.bmm(grad, weight) if ctx.needs_input_grad[0] else None
         return grad_x, grad_weight, grad.sum(1)
 

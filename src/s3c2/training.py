@@ -126,7 +126,7 @@ def train(task: Task, run: Run) -> list[History]:
     """Train the stacks in place and return each replica's loss terms at every step of its own."""
     on_gpu = task.device.type == "cuda"
     optimizer = new_optimizer(
-        task.optimizer, task.stacks.parameters(), task.learning_rate, task.device
+        task.optimizer, task.stacks.parameters(), task.learning_rate, task.device, len(task.steps)
     )
     history: dict[str, Tensor] = {}
     key = task.stage + task.part
