@@ -22,6 +22,7 @@ import figure_5
 import figure_6
 import neighbours
 import settings
+import settings_images
 import uniform_links
 from claims import CLAIMS, MANY
 from findings import Results, number, runs_of
@@ -39,6 +40,7 @@ EXPERIMENTS = {
     "Uniform links": uniform_links.EXPERIMENT,
     "Neighbours": neighbours.EXPERIMENT,
     "Settings": settings.EXPERIMENT,
+    "Settings, images": settings_images.EXPERIMENT,
 }
 # ACC / NMI in SpherePair's table (NeurIPS 2025): CIDEC, which is IDEC with links, and SpherePair.
 PRINTED = {
@@ -170,6 +172,11 @@ def settings_table() -> str:
     return by_links(data, "variant", settings.ORDER)
 
 
+def settings_images_table() -> str:
+    data = settings.variants(runs_of(settings_images.EXPERIMENT))
+    return by_links(data, "variant", settings_images.ORDER)
+
+
 def claims_table() -> str:
     results = Results()
     lines = []
@@ -238,6 +245,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "neighbours": neighbours_table,
     "what_it_takes": what_it_takes,
     "settings": settings_table,
+    "settings_images": settings_images_table,
     "times": times,
     "provenance": provenance,
 }

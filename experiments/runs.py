@@ -26,12 +26,13 @@ class Sizes:
     uniform: tuple[str, ...] = ("mnist", "fashion-mnist", "reuters")
     budgets: tuple[int, ...] = (100, 200, 500, 1000, 2000, 5000)
     uniform_budgets: tuple[int, ...] = (1000, 5000, 10_000)
+    image_budgets: tuple[int, ...] = (100, 1000, 5000)  # where images are not the whole figure
     link_sets: int = 5
     few_link_sets: int = 3
 
 
 FULL = Sizes()
-QUICK = Sizes(("digits",), ("digits",), ("digits",), (100, 500), (200, 1000), 2, 2)
+QUICK = Sizes(("digits",), ("digits",), ("digits",), (100, 500), (200, 1000), (100, 500), 2, 2)
 
 
 @dataclass(frozen=True)

@@ -66,19 +66,21 @@ def variants(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
     return summary(frame, ("dataset", "variant", "n_links"), scores)
 
 
-def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
+def draw(
+    rows: Sequence[dict[str, str]], folder: Path, name: str = "settings", order: Any = ORDER
+) -> None:
     """NMI of each variant, coloured by its difference to the published settings."""
     data = variants(rows)
     names, budgets = known(data["dataset"]), sorted(data["n_links"].unique())
     columns = min(2, max(1, len(names)))
     figure, axes_of = grid_of_axes(max(1, -(-len(names) // columns)), columns)
-    figure.set_size_inches(2.2 + 4.2 * columns, 0.6 + 3.6 * len(axes_of))
+    figure.set_size_inches(2.2 + 4.2 * columns, 0.6 + 0.26 * len(order) * len(axes_of))
     for dataset, axes in zip(names, axes_of.flat):
         here = data[data["dataset"] == dataset].pivot(
             index="variant", columns="n_links", values="nmi"
         )
-        nmi = here.reindex(index=list(ORDER), columns=budgets).to_numpy(float)
-        gain = nmi - nmi[ORDER.index(AS_PUBLISHED)]
+        nmi = here.reindex(index=list(order), columns=budgets).to_numpy(float)
+        gain = nmi - nmi[order.index(AS_PUBLISHED)]
         axes.imshow(gain, cmap="PuOr", vmin=-0.4, vmax=0.4, aspect="auto")
         for (line, column), value in np.ndenumerate(nmi):
             if np.isfinite(value):
@@ -87,10 +89,10 @@ def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
                 axes.text(column, line, text, ha="center", va="center", fontsize=8, color=ink)
         axes.set_title(TITLES[dataset], fontsize=10)
         axes.set_xticks(range(len(budgets)), [short(n) for n in budgets], fontsize=8)
-        axes.set_yticks(range(len(ORDER)), ORDER, fontsize=8)
+        axes.set_yticks(range(len(order)), order, fontsize=8)
         axes.tick_params(length=0)
     figure.supxlabel("links; purple is better than as published, orange worse", fontsize=9)
-    save(data, figure, folder, "settings")
+    save(data, figure, folder, name)
 
 
 EXPERIMENT = Experiment("settings", "dense", runs, draw)
