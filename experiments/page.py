@@ -9,6 +9,7 @@ A table stands in the page between <!-- table NAME --> and <!-- end -->.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -261,6 +262,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--check", action="store_true", help="change nothing; fail if it would")
     parser.add_argument("--page", type=Path, default=PAGE)
     args = parser.parse_args(argv)
+    if args.page == PAGE and "S3C2_RESULTS" in os.environ and not args.check:
+        raise SystemExit(
+            "S3C2_RESULTS names other results than the committed ones, which the page is made "
+            "from. Unset it, or name another page with --page."
+        )
     before = args.page.read_text()
     after = filled(before)
     if args.check and after != before:

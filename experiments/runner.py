@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from s3c2 import Links, fit_many
+from s3c2.errors import DataError
 
 import ledger
 import scoring
@@ -105,7 +106,11 @@ def train_group(group: Sequence[Run], path: Path, args: argparse.Namespace) -> f
     settings = {"n_clusters": data.n_clusters, "device": args.device, "precision": args.precision}
     grid = [(run.model().set_params(**settings), links[_links_key(run)]) for run in group]
     began = time.perf_counter()
-    models = fit_many(data.X_train, grid)
+    try:
+        models = fit_many(data.X_train, grid)
+    except DataError as error:  # all diverged: rows without scores, and the next group
+        tell(str(error))
+        models = [model for model, _ in grid]
     seconds = time.perf_counter() - began
     shared = {"seconds_per_run": round(seconds / len(group), 4), "group_size": len(group)}
     scored = scoring.scores(models, data.X_test, data.y_test, data.pairs)

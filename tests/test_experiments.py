@@ -190,6 +190,31 @@ def test_a_run_that_diverged_has_a_row_and_does_not_count(folder, tmp_path):
     assert found[["n", "nmi"]].to_numpy().tolist() == [[2, 0.5]]
 
 
+def test_a_group_that_diverges_has_rows_and_the_next_one_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
+    diverging = runs.Run("digits", "DCPR", 60, 0, changes={"entropy_weight": 1e39, "steps": 2})
+    healthy = runs.Run("digits", "DCPR", 60, 0, changes={"steps": 2})
+    experiment = runner.Experiment("x", "dense", lambda sizes: [diverging, healthy], no_drawing)
+    monkeypatch.setattr(runner, "shortened", lambda run, steps: run)
+    runner.main(experiment, "", FLAGS)
+    assert "training diverged" in capsys.readouterr().err
+    assert [row["nmi"] != "" for row in ledger.read(tmp_path / "dense.csv")] == [False, True]
+    monkeypatch.setattr(runner, "train_group", no_training)
+    runner.main(experiment, "", FLAGS)
+
+
+def no_drawing(rows, folder):
+    pass
+
+
+def test_the_page_is_not_made_from_other_results(monkeypatch, tmp_path):
+    monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
+    before = page.PAGE.read_text()
+    with pytest.raises(SystemExit, match="S3C2_RESULTS names other results"):
+        page.main([])
+    assert page.PAGE.read_text() == before
+
+
 def test_groups_keep_thresholds_of_one_labnet_together():
     figure_3 = importlib.import_module("figure_3")
     wanted = figure_3.runs(runs.FULL)

@@ -11,8 +11,9 @@ from s3c2 import CluNet, LabNet, Links, stack
 from s3c2.callbacks import AfterStep
 from s3c2.checkpoint import Checkpoint
 from s3c2.clunet import CluNetReplica, train_clunets
+from s3c2.convolution import UP, Layer
 from s3c2.labnet import LabNetReplica, train_labnets
-from s3c2.networks import Architecture
+from s3c2.networks import Architecture, Dropout
 from s3c2.randomness import Purpose, derived_seed
 from s3c2.rows import Rows
 from s3c2.stack import Stack, stack_size
@@ -170,3 +171,29 @@ def test_a_stack_goes_on_after_some_replicas_were_done(rows, replicas, tmp_path,
     for one, two in zip(whole, resumed):
         assert same_weights(one.network, two.network)
         assert (one.history["loss"] == two.history["loss"]).all()
+
+
+@pytest.mark.parametrize("size", [(8, 8), (7, 10)])
+def test_a_stack_of_images_runs_each_replica_on_its_own(size):
+    kind = Architecture("convolutional", (), 0.0)
+    for build in (kind.build_encoder, kind.build_decoder):
+        networks = [build((1, *size), seed) for seed in range(3)]
+        x = torch.rand(3, 4, *((1, *size) if build == kind.build_encoder else (128,)))
+        together = Stack(networks)(x)
+        for r, network in enumerate(networks):
+            assert torch.allclose(together[r], network(x[r]), rtol=1e-5, atol=1e-6)
+
+
+def test_a_layer_that_stands_for_several():
+    modules = list(
+        Architecture("convolutional", (), 0.3).build_decoder((1, 8, 8), 0).named_children()
+    )
+    dropouts = [module for _, module in modules if isinstance(module, Dropout)]
+    for dropout in dropouts:
+        dropout.keys = (torch.zeros(1), torch.zeros(1))
+    first = Layer.first_of(modules[4:], (2, 2))
+    assert (first.kind, first.transposed, first.relu, first.length) == (UP, True, True, 4)
+    assert first.dropout is dropouts[1]
+    last = Layer.first_of(modules[8:], (4, 4))
+    assert (last.kind, last.relu, last.dropout, last.length) == (UP, False, None, 2)
+    assert Layer.first_of(modules[8:], (3, 4)) is None  # more than twice as many pixels

@@ -1,7 +1,8 @@
-"""What LabNet, CluNet and S3C2 share: reading X, resolving links, device, seed, saving."""
+"""What all estimators share: reading X, resolving links, device, seed, saving."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -373,7 +374,12 @@ def _check_columns_numeric(X: Any) -> None:
             ) from None
 
 
-def digest_of_module(module: nn.Module | None) -> list[float] | None:
+def digest_of_module(module: nn.Module | None) -> str | None:
+    """A mark of a module's architecture and weights."""
     if module is None:
         return None
-    return [float(v.detach().double().sum()) for v in module.state_dict().values()]
+    digest = hashlib.sha256(repr(module).encode())
+    for name, value in module.state_dict().items():
+        digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
+        digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

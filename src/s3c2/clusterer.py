@@ -122,7 +122,7 @@ class LinkClusterer(ClusterMixin, SiameseEstimator):
             warnings.warn(
                 "n_clusters=1 puts every row into one cluster, whatever the links say.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def _warn_of_too_many_groups(self, links: Links) -> None:
@@ -134,7 +134,7 @@ class LinkClusterer(ClusterMixin, SiameseEstimator):
                 f"{self.n_clusters}: {shown} are all cannot-linked to each other. "
                 "Raise n_clusters, or check these links.",
                 LinksWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def __sklearn_tags__(self) -> Any:

@@ -23,12 +23,15 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from s3c2 import convolution_kernels as kernels
 from s3c2.convolution_kernels import PLAIN, POOL, UP
+from s3c2.kernels import runs_fused
 from s3c2.networks import Dropout
 
 MOST_CHANNELS = 64  # four times as many filters are one tile
+LARGEST = 2**31  # numbers of one replica that the kernels can address
 PROGRAMS = 512  # for the gradient of one replica's filters
 # Pixels or windows of a tile, warps and stages of the pipeline: the fastest on an H200.
 LAUNCH = {
@@ -118,6 +121,10 @@ def convolve(x: Tensor, weight: Tensor, bias: Tensor, layer: Layer) -> Tensor:
     -------
     (replicas, rows, filters, h', w'), in bfloat16 within such an autocast
     """
+    # One replica's output, at most: an upsampled one of all filters.
+    numbers = 4 * x.shape[1] * x.shape[3] * x.shape[4] * max(weight.shape[1:3])
+    if not runs_fused(x) or numbers >= LARGEST:
+        return _one_by_one(x, weight, bias, layer)
     half = torch.is_autocast_enabled("cuda")
     with torch.autocast("cuda", enabled=False):
         # A transposed convolution of stride 1 has its filters turned around.
@@ -127,6 +134,19 @@ def convolve(x: Tensor, weight: Tensor, bias: Tensor, layer: Layer) -> Tensor:
         apply: Any = _Convolution.apply
         out: Tensor = apply(x, spread.flatten(3), bias, taps.detach(), layer, half)
         return out
+
+
+def _one_by_one(x: Tensor, weight: Tensor, bias: Tensor, layer: Layer) -> Tensor:
+    """The same by torch's own convolutions, one replica after another."""
+    convolution = functional.conv_transpose2d if layer.transposed else functional.conv2d
+    found = []
+    for x_r, weight_r, bias_r in zip(x, weight, bias):
+        y = functional.interpolate(x_r, scale_factor=2) if layer.kind == UP else x_r
+        y = convolution(y, weight_r, bias_r, padding=weight.shape[-1] // 2)
+        y = functional.max_pool2d(y, 2) if layer.kind == POOL else y
+        found.append(y.relu() if layer.relu else y)
+    together = torch.stack(found)
+    return together if layer.dropout is None else layer.dropout(together)
 
 
 class _Convolution(torch.autograd.Function):

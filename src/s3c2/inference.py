@@ -6,6 +6,7 @@ the last one padded, so that a row's result is bit for bit the same alone, in an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,14 +20,15 @@ from s3c2.rows import Rows
 
 VECTOR_BATCH = 1024
 IMAGE_BATCH = 256
-GPU_BATCHES = 8  # of them at once on a GPU
+GPU_BATCHES = 8  # of them at once on a GPU, where rows are small
+GPU_NUMBERS = 2**24  # in all rows of a batch there
 
 
 def batches(network: nn.Module, rows: Rows) -> Iterator[tuple[int, Tensor]]:
     """Yield (first row number, the network's output for the rows from there on)."""
     size = VECTOR_BATCH if len(rows.shape) == 1 else IMAGE_BATCH
     if rows.device.type == "cuda":
-        size *= GPU_BATCHES
+        size = max(size, min(size * GPU_BATCHES, GPU_NUMBERS // math.prod(rows.shape)))
     if any(weights.device != rows.device for weights in network.parameters()):
         network.to(rows.device)
     if network.training:

@@ -94,8 +94,9 @@ def _report(failed: dict[int, DataError], total: int) -> None:
 
 def _check_alike(models: Sequence[LinkClusterer]) -> None:
     kind = type(models[0])
-    if not isinstance(models[0], LinkClusterer):
-        raise TypeError(f"fit_many trains S3C2 and the baselines. Got {kind.__name__}.")
+    for model in models:
+        if not isinstance(model, LinkClusterer):
+            raise TypeError(f"fit_many trains S3C2 and the baselines. Got {type(model).__name__}.")
     if any(model.checkpoint is not None for model in models):
         raise ValueError("fit_many keeps no checkpoint: leave the 'checkpoint' parameter at None.")
     expected = models[0].get_params(deep=False)

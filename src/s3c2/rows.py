@@ -22,7 +22,7 @@ from s3c2.kernels import has_kernels, take_rows
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 RESIDENT_SHARE = 0.4  # of a GPU's free memory, for X
-PINNED_SHARE = 0.5  # of the host's free memory
+PINNED_SHARE = 0.25  # of the host's free memory: torch rounds up to a power of two
 CHUNK_BYTES = 2**24  # a pass over X holds this much of it at a time
 
 

@@ -284,7 +284,7 @@ def train_stacks(
     while len(trained) < len(replicas):
         first = len(trained)
         some = replicas[first : first + size]
-        part = "" if len(replicas) <= size else f" {first + 1}–{first + len(some)}"
+        part = "" if len(replicas) <= size else f"{first + 1}–{first + len(some)}"
         built = [build(replica) for replica in some]
         stacks = {name: Stack([b[name] for b in built], precision).to(device) for name in built[0]}
         for stack in stacks.values():

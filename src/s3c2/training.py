@@ -42,9 +42,10 @@ class Task:
     stacks : everything that is trained
     losses : step number → loss terms, (replicas,) each; "loss" is the one that is minimised. On a
         GPU the step is a tensor there, so that the whole step can be captured and replayed
-    steps : number of steps of each replica; one that is done is frozen while others go on
+    steps : number of steps of each replica; one that is done keeps its weights while others go on
     optimizer, learning_rate
     part : which part of the stage this is, if its replicas do not fit into one stack
+    capturable : whether a step may be captured on a GPU: nothing in it comes from the host
     foreign_seed : seeds torch's own generators at every step, for the random layers of a user's
         module; None where all randomness is drawn by the stage itself
     kind : where steps are of several kinds, the losses of the kind that this step is of; on a GPU
@@ -129,7 +130,7 @@ def train(task: Task, run: Run) -> list[History]:
         task.optimizer, task.stacks.parameters(), task.learning_rate, task.device, len(task.steps)
     )
     history: dict[str, Tensor] = {}
-    key = task.stage + task.part
+    key = f"{task.stage} {task.part}".strip()
     done, last = 0, max(task.steps)
     if run.checkpoint is not None:
         done, complete, history = run.checkpoint.restore(key, task.stacks, optimizer)
@@ -142,7 +143,7 @@ def train(task: Task, run: Run) -> list[History]:
     ends = Ends(task)
     with (
         torch.random.fork_rng(_cuda_devices(task.stacks)),
-        Progress(f"{task.stage} {task.part}".strip(), last, run.verbose) as progress,
+        Progress(key, last, run.verbose) as progress,
     ):
         for step in range(done, last):
             if ends.are_reached(step):

@@ -15,6 +15,7 @@ from s3c2.baselines import IDEC
 from s3c2.baselines.autoencoder import Autoencoder
 from s3c2.baselines.epochs import Epochs
 from s3c2.clusterer import Replica
+from s3c2.errors import StorageError
 from s3c2.rows import Rows
 from s3c2.stack import Stack
 
@@ -146,6 +147,47 @@ def test_the_cache_spares_the_pretraining_and_changes_nothing(blobs, blob_links,
     other = clone(model).set_params(random_state=7, must_weight=0.5)
     links = Links.from_labels(blobs[1], 30, random_state=1)
     assert {stage for stage, *_ in steps_of(other, X, links)} == {"idec"}
+
+
+def test_a_pretraining_that_was_ended_early_is_not_kept(blobs, blob_links, tmp_path):
+    X = blobs[0]
+    kept = tmp_path / "kept"
+    model = IDEC(3, **QUICK, cache=kept)
+    early = clone(model).set_params(
+        callbacks=lambda s: s.stage == "idec pretraining" and s.step >= 1
+    )
+    early.fit(X, links=blob_links)
+    assert list(kept.iterdir()) == []
+    model.fit(X, links=blob_links)
+    assert len(list(kept.iterdir())) == 1
+
+
+def test_a_cache_that_cannot_be_used_is_told_before_the_work(blobs, blob_links, tmp_path):
+    (tmp_path / "file").write_text("")
+    model = IDEC(3, **QUICK, cache=tmp_path / "file" / "folder")
+    model.set_params(callbacks=lambda s: pytest.fail("a step was taken"))
+    with pytest.raises(StorageError, match=r"'cache' folder '.*folder' cannot be made"):
+        model.fit(blobs[0], links=blob_links)
+    model.set_params(cache=tmp_path / "kept", callbacks=None).fit(blobs[0], links=blob_links)
+    (file,) = (tmp_path / "kept").iterdir()
+    file.write_bytes(file.read_bytes()[:-7])
+    with pytest.raises(StorageError, match=r"cannot be used: .* Or delete the file"):
+        model.fit(blobs[0], links=blob_links)
+
+
+def test_own_encoders_of_another_architecture_have_a_pretraining_of_their_own(
+    blobs, blob_links, tmp_path
+):
+    for activation in (nn.ReLU(), nn.Tanh()):
+        torch.manual_seed(0)
+        own = nn.Sequential(nn.Linear(5, 4), activation)
+        IDEC(3, **QUICK, encoder=own, cache=tmp_path).fit(blobs[0], links=blob_links)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_decoder_without_an_encoder_is_refused(blobs, blob_links):
+    with pytest.raises(ValueError, match="'decoder' parameter of IDEC goes with an encoder"):
+        IDEC(3, decoder=nn.Linear(4, 5)).fit(blobs[0], links=blob_links)
 
 
 def test_a_grid_is_the_models_one_by_one(blobs, monkeypatch):

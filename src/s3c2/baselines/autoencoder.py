@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from s3c2 import losses, networks, storage
 from s3c2.base import digest_of_module
 from s3c2.checkpoint import fingerprint
+from s3c2.errors import StorageError
 from s3c2.networks import Architecture, Dropout
 from s3c2.randomness import Draws, Purpose, derived_seed
 from s3c2.rows import Rows
@@ -73,22 +74,37 @@ def pretrained_autoencoder(settings: IDEC, rows: Rows, run: Run) -> Autoencoder:
     autoencoder = Autoencoder.build(settings, rows.shape)
     path = None if settings.cache is None else _cached(settings, rows, settings.cache)
     if path is not None and path.exists():
-        autoencoder.take(storage.read(path, "autoencoder")[1])
+        try:
+            autoencoder.take(storage.read(path, "autoencoder")[1])
+        except StorageError as error:
+            raise StorageError(
+                f"The pretrained autoencoder '{path}' cannot be used: {error} Or delete the file: "
+                "the next fit then pretrains anew."
+            ) from error
         return autoencoder
+    complete = True
     if settings.encoder is None and settings.network == "dense":
-        _pretrain_layers(autoencoder, settings, rows, run)
-    encoder, decoder = _denoise(
-        settings, rows, run, " whole", settings.whole_epochs,
+        complete = _pretrain_layers(autoencoder, settings, rows, run)
+    encoder, decoder, whole = _denoise(
+        settings, rows, run, "whole", settings.whole_epochs,
         [Dropout(settings.corruption, rows.shape), *autoencoder.encoder], list(autoencoder.decoder),
     )  # fmt: skip
     autoencoder = Autoencoder(nn.Sequential(*list(encoder)[1:]), decoder)
-    if path is not None:
+    if path is not None and complete and whole:  # a callback may have ended it early
         storage.write(path, "autoencoder", {}, autoencoder.state())
     return autoencoder
 
 
 def _cached(settings: IDEC, rows: Rows, cache: str | os.PathLike[str]) -> Path:
-    """Where this pretraining is kept."""
+    """Where this pretraining is kept; the folder is made now, not after hours of work."""
+    try:
+        Path(cache).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"The 'cache' folder '{cache}' cannot be made: {error.strerror}. Name another one."
+        ) from error
+    if not os.access(cache, os.W_OK):
+        raise StorageError(f"The 'cache' folder '{cache}' cannot be written to. Name another one.")
     given = {name: getattr(settings, name) for name in SETTINGS}
     given["layers"] = [int(size) for size in settings.layers]
     given["own"] = [digest_of_module(m) for m in (settings.encoder, settings.decoder)]
@@ -96,8 +112,9 @@ def _cached(settings: IDEC, rows: Rows, cache: str | os.PathLike[str]) -> Path:
     return Path(cache) / f"autoencoder-{mark[:32]}.safetensors"
 
 
-def _pretrain_layers(autoencoder: Autoencoder, settings: IDEC, rows: Rows, run: Run) -> None:
-    """Train each layer as an autoencoder of what the layers before it give."""
+def _pretrain_layers(autoencoder: Autoencoder, settings: IDEC, rows: Rows, run: Run) -> bool:
+    """Train each layer as an autoencoder of what the layers before it give; whether to the end."""
+    complete = True
     there = [layer for layer in autoencoder.encoder if isinstance(layer, nn.Linear)]
     back = [layer for layer in autoencoder.decoder if isinstance(layer, nn.Linear)][::-1]
     before: list[nn.Module] = [nn.Flatten()]
@@ -105,13 +122,15 @@ def _pretrain_layers(autoencoder: Autoencoder, settings: IDEC, rows: Rows, run: 
         rate = settings.corruption
         last = number == len(there)
         hidden = [] if last else [nn.ReLU(), Dropout(rate, (encode.out_features,))]
-        encoder, decoder = _denoise(
-            settings, rows, run, f" layer {number}", settings.layer_epochs,
+        encoder, decoder, ended = _denoise(
+            settings, rows, run, f"layer {number}", settings.layer_epochs,
             [Dropout(rate, (encode.in_features,)), encode, *hidden], [decode], before,
         )  # fmt: skip
         encode.load_state_dict(encoder[1].state_dict())
         decode.load_state_dict(decoder[0].state_dict())
         before += [encode, nn.ReLU()]
+        complete = complete and ended
+    return complete
 
 
 def _denoise(
@@ -123,10 +142,11 @@ def _denoise(
     encoder: Sequence[nn.Module],
     decoder: Sequence[nn.Module],
     before: Sequence[nn.Module] = (),
-) -> tuple[nn.Sequential, nn.Sequential]:
+) -> tuple[nn.Sequential, nn.Sequential, bool]:
     """Train encoder and decoder to give back what ``before`` makes of rows, drawn at random.
 
-    The encoder begins with a dropout layer, which corrupts its input.
+    The encoder begins with a dropout layer, which corrupts its input. Returned are both, and
+    whether no callback ended the training early.
     """
     settled = rows.settle(settings.precision)
     stacks = {
@@ -161,4 +181,5 @@ def _denoise(
     (history,) = train(task, run)
     check_converged(history, STAGE)
     trained = [stacks[name].network(0).cpu() for name in ("encoder", "decoder")]
-    return nn.Sequential(*trained[0].children()), nn.Sequential(*trained[1].children())
+    there, back = (nn.Sequential(*part.children()) for part in trained)
+    return there, back, len(history.get("loss", ())) == max(task.steps)

@@ -115,6 +115,11 @@ class IDEC(Baseline):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_module(self, "decoder")
+        if self.decoder is not None and self.encoder is None:
+            raise ValueError(
+                "The 'decoder' parameter of IDEC goes with an encoder of your own: pass 'encoder' "
+                "too, or leave both at None."
+            )
         for name in ("epochs", "batch_size", "n_init"):
             check_number(self, name, 1, whole=True)
         for name in ("layer_epochs", "whole_epochs", "pretrain_seed"):

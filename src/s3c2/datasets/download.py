@@ -83,7 +83,7 @@ def _complete(part: Path, file: DataFile, url: str, verbose: int) -> None:
                 os.fsync(opened.fileno())
         finally:
             if not _size(part):
-                part.unlink()
+                part.unlink(missing_ok=True)
     if damage := file.damage(part.read_bytes() if part.exists() else b""):
         part.unlink(missing_ok=True)
         raise _FailedError(f"what came is not the file, {damage}", again=resumed)

@@ -45,7 +45,7 @@ def _load(name: str, store: Store) -> Dataset:
         X_test=_scaled(X_test),
         y_test=y_test.astype(np.int64),
         n_clusters=N_CLASSES,
-        source=store.files[name][0].base,
+        source=store.files[name][0].name,
     )
 
 
