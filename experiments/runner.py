@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from s3c2 import Links, fit_many
-from s3c2.errors import DataError
+from s3c2.datasets import NAMES
+from s3c2.errors import DataError, S3C2Error
 
 import ledger
 import scoring
@@ -53,15 +54,22 @@ def main(experiment: Experiment, text: str | None, argv: Sequence[str] | None = 
     runs = experiment.runs(QUICK if args.quick else FULL)
     if args.quick:
         runs = [shortened(run, args.steps) for run in runs]
-    if not args.plot_only:
-        wanted = [
-            run
-            for run in runs
-            if (not args.only or run.method in args.only)
-            and (not args.dataset or run.dataset in args.dataset)
-        ]
-        train(wanted, path, args, args.group or experiment.group)
+    wanted = [
+        run
+        for run in runs
+        if (not args.only or run.method in args.only)
+        and (not args.dataset or run.dataset in args.dataset)
+    ]
+    if runs and not wanted:
+        made.error(f"{experiment.name} has no such runs: look at --only, --dataset and --quick")
+    if wanted and not args.plot_only:
+        try:
+            wanted[0].model().set_params(device=args.device)._device()
+            train(wanted, path, args, args.group or experiment.group)
+        except (S3C2Error, ValueError) as error:
+            raise SystemExit(f"{made.prog}: {error}") from error
     experiment.draw(rows_of(runs, path), folder)
+    tell(f"written: {folder / experiment.name}.csv and .png; the runs are in {path}")
 
 
 def parser(text: str) -> argparse.ArgumentParser:
@@ -73,12 +81,19 @@ def parser(text: str) -> argparse.ArgumentParser:
     add("--device", default="auto", help="auto (a GPU if there is one), cuda or cpu")
     add("--precision", default="float32", choices=("float32", "bf16"))
     add("--only", nargs="+", choices=tuple(METHODS), metavar="METHOD", help="these methods alone")
-    add("--dataset", nargs="+", metavar="NAME", help="these data sets alone")
-    add("--group", type=int, metavar="N", help="train at most N runs together")
-    add("--steps", type=int, metavar="N", help="with --quick: N CluNet steps, others alike")
-    add("--budget-seconds", type=float, metavar="S", help="begin no group of runs after S seconds")
+    add("--dataset", nargs="+", choices=NAMES, metavar="NAME", help="these data sets alone")
+    add("--group", type=positive, metavar="N", help="train at most N runs together")
+    add("--steps", type=positive, metavar="N", help="with --quick: N CluNet steps, others alike")
+    add("--budget-seconds", type=positive, metavar="S", help="begin no group after S seconds")
     add("--plot-only", action="store_true", help="draw from the rows that are there")
     return made
+
+
+def positive(text: str) -> int:
+    """A number of at least 1."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
 
 
 def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int) -> None:
@@ -93,7 +108,9 @@ def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int)
             tell(f"stopped after {args.budget_seconds:g} s; {left} runs are left")
             return
         first = group[0]
-        what = f"{first.dataset}, {first.method}, {first.network}, {first.variant}"
+        kind = "semi-supervised, " if first.semi_supervised else ""
+        how = f"{first.variant}, shortened" if args.quick else first.variant
+        what = f"{first.dataset}, {first.method}, {kind}{first.network}, {how}"
         seconds = train_group(group, path, args)
         left -= len(group)
         tell(f"{number + 1}/{len(work)}  {what}: {len(group)} runs in {seconds:.1f} s, {left} left")

@@ -41,6 +41,22 @@ def test_table_is_standardised_and_keeps_ids_as_they_are_written(plants):
     assert (data.X[:, 2] > 0).tolist() == [True, False, True]
 
 
+def test_columns_scaled_together_or_not_at_all(plants, tmp_path):
+    raw = np.array([[1, 5, 1], [2.5, 5, 0], [4, 5, 1]])
+    for scale, expected in (("together", raw / 5), ("none", raw)):
+        data, preparation = prepare(plants, id_column="name", drop=["colour"], scale=scale)
+        np.testing.assert_allclose(data.X, expected, rtol=1e-6)
+        again = through_json(preparation).apply(plants)
+        np.testing.assert_array_equal(again.X, data.X)
+    alike = table(tmp_path / "alike.csv", "a,b\n3,3\n3,3\n")
+    assert (prepare(alike, scale="together")[0].X == 0).all()
+    np.save(tmp_path / "x.npy", raw)
+    with pytest.raises(DataError, match="--scale is for the columns of numbers"):
+        prepare(tmp_path / "x.npy", scale="together")
+    with pytest.raises(DataError, match="--scale is for the columns of numbers"):
+        prepare(plants, text_column="colour", scale="none")
+
+
 def test_table_without_id_column_goes_by_row_number(plants):
     data, _ = prepare(plants, drop=["name", "colour"])
     assert data.ids is None

@@ -31,7 +31,7 @@ def fit_many(
     Parameters
     ----------
     X : rows
-    configurations : (model, links) of each; the models are cloned, not changed
+    configurations : (model, links) of each; the models are cloned, and stay unfitted themselves
     sample_id : the rows' ids, if the links speak of ids
 
     Returns
@@ -54,6 +54,11 @@ def fit_many(
     """
     if not configurations:
         return []
+    for number, one in enumerate(configurations):
+        if not isinstance(one, tuple | list) or len(one) != 2 or not isinstance(one[1], Links):
+            raise TypeError(
+                f"fit_many takes pairs (model, links). Configuration {number} is {one!r}."
+            )
     _check_alike([model for model, _ in configurations])
     # Seeds come from the models as given: a generator that several share goes on from one to the
     # next, as in fits one after another.

@@ -52,6 +52,12 @@ def number_or_auto(value: str) -> float | str:
 @click.option("-o", "out", type=PATH, required=True, help="Folder for the results.")
 @data_options
 @click.option(
+    "--scale",
+    type=click.Choice(["columns", "together", "none"]),
+    help="Scaling of a table: each column to mean 0 and deviation 1 (columns, the default), all "
+    "by one factor onto [0, 1] (together: for pixels and the like), or none.",
+)
+@click.option(
     "--network",
     type=click.Choice(["dense", "convolutional"]),
     default="dense",
@@ -107,6 +113,7 @@ def fit(
     id_column: str | None,
     text_column: str | None,
     drop: tuple[str, ...],
+    scale: str | None,
     contradictions: Literal["raise", "drop"],
     no_report: bool,
     as_json: bool,
@@ -128,7 +135,9 @@ def fit(
         _check_outputs(out, report=not no_report)
         from s3c2.preparation import prepare
 
-        rows, preparation = prepare(data, id_column=id_column, text_column=text_column, drop=drop)
+        rows, preparation = prepare(
+            data, id_column=id_column, text_column=text_column, drop=drop, scale=scale
+        )
         _check_clusters(n_clusters, rows.n_rows)
         given = read_links(links_file, ids=rows.ids, n_rows=rows.n_rows)
         links = _usable(given, links_file, contradictions, quiet)

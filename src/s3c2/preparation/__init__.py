@@ -32,6 +32,7 @@ def prepare(
     id_column: str | None = None,
     text_column: str | None = None,
     drop: Sequence[str] = (),
+    scale: str | None = None,
 ) -> tuple[Data, Preparation]:
     """Read data for ``fit``, and learn how to prepare new data in the same way.
 
@@ -41,14 +42,21 @@ def prepare(
     id_column : column of a table that holds the rows' ids; without it rows go by number
     text_column : column of a table that holds texts, which become tf-idf vectors
     drop : columns of a table to leave out
+    scale : how the columns of a table are scaled, one of ``tables.SCALES``
     """
     path = Path(path)
+    numbers = is_table(path) and not path.is_dir() and text_column is None
+    if scale is not None and not numbers:
+        raise DataError(
+            f"{path}: --scale is for the columns of numbers of a CSV or Parquet table; leave it "
+            "out here."
+        )
     if is_table(path) and not path.is_dir():
         if text_column is not None:
             return TextPreparation.learn(
                 path, text_column=text_column, id_column=id_column, drop=drop
             )
-        return TablePreparation.learn(path, id_column=id_column, drop=drop)
+        return TablePreparation.learn(path, id_column=id_column, drop=drop, scale=scale)
     refuse_id_column(path, id_column)
     if text_column is not None or drop:
         raise DataError(

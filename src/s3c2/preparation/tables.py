@@ -1,4 +1,4 @@
-"""CSV and Parquet tables of numbers: every column standardised."""
+"""CSV and Parquet tables of numbers: every column standardised, or all scaled alike."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from s3c2.preparation.table_files import (
     read_text_columns,
 )
 
+SCALES = ("columns", "together", "none")
+
 
 @dataclass(frozen=True)
 class TablePreparation(Preparation):
@@ -38,9 +40,13 @@ class TablePreparation(Preparation):
 
     @classmethod
     def learn(
-        cls, path: Path, *, id_column: str | None, drop: Sequence[str]
+        cls, path: Path, *, id_column: str | None, drop: Sequence[str], scale: str | None = None
     ) -> tuple[Data, TablePreparation]:
-        """Take all columns but the ids and the dropped ones, and learn their scaling."""
+        """Take all columns but the ids and the dropped ones, and learn their scaling.
+
+        ``scale`` is "columns" for each to mean 0 and deviation 1, which is the default, "together"
+        for all by one factor onto [0, 1], or "none".
+        """
         names = column_names(path)
         check_columns(path, [id_column] if id_column else [], names, "the --id-column")
         check_columns(path, drop, names, "the column to --drop")
@@ -50,7 +56,12 @@ class TablePreparation(Preparation):
         X = read_numeric_columns(path, columns)
         check_any_rows(len(X), path)
         check_finite(X, path, columns)
-        shift, factor = learn_scaling("standard", X)
+        if scale in (None, "columns"):
+            shift, factor = learn_scaling("standard", X)
+        else:
+            low, high = (float(X.min()), float(X.max())) if scale == "together" else (0.0, 1.0)
+            shift = (low,) * len(columns)
+            factor = (0.0 if high == low else 1 / (high - low),) * len(columns)
         preparation = cls(columns, shift, factor, id_column)
         return Data(scaled(X, shift, factor, path, columns), read_ids(path, id_column)), preparation
 
