@@ -381,5 +381,5 @@ def digest_of_module(module: nn.Module | None) -> str | None:
     digest = hashlib.sha256(repr(module).encode())
     for name, value in module.state_dict().items():
         digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
-        digest.update(value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()

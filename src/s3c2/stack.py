@@ -104,9 +104,13 @@ class Stack(nn.Module):
                 of = f"{block.name}."
                 x = convolve(x, weights[of + "weight"], weights[of + "bias"], block)
                 layers = layers[block.length :]
-            elif isinstance(layer, nn.Linear) and _is_keyed_relu(following):
-                x = torch.bmm(x, weights[f"{name}.weight"].transpose(1, 2))
-                x = following[1].of_relu(x, weights[f"{name}.bias"])
+            elif isinstance(layer, nn.Linear) and _is_relu_with_dropout(following):
+                weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+                if following[1].keys is not None:
+                    x = torch.bmm(x, weight.transpose(1, 2))
+                    x = following[1].of_relu(x, bias)
+                else:
+                    x = _exact_linear(x, weight, bias, following[1].mask)
                 layers = rest[2:]
             else:
                 x = _apply(name, layer, weights, x)
@@ -199,43 +203,55 @@ def stack_size(network: nn.Module, rows: int, device: torch.device) -> int:
     return max(1, int(0.5 * free) // (4 * (3 * rows * units + weights)))
 
 
-def _is_keyed_relu(layers: Sequence[nn.Module]) -> TypeGuard[tuple[nn.ReLU, Dropout]]:
-    """Whether these are a ReLU and a dropout that run as one kernel with the layer before."""
+def _is_relu_with_dropout(layers: Sequence[nn.Module]) -> TypeGuard[tuple[nn.ReLU, Dropout]]:
+    """Whether these are a ReLU and a dropout that run as one with the layer before."""
     return (
         len(layers) == 2
         and isinstance(layers[0], nn.ReLU)
         and isinstance(layers[1], Dropout)
-        and layers[1].keys is not None
+        and (layers[1].keys is not None or layers[1].mask is not None)
     )
 
 
 class _ExactLinear(torch.autograd.Function):
     """Linear layers of all replicas, with the bits that each would get alone on the CPU.
 
-    Batched products give them, but for the weights' gradient, which is taken one by one.
+    Batched products give them, but for the weights' gradient, which is taken one by one. With a
+    dropout mask the ReLU and the dropout behind the layer are taken in the same memory.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, mask: Tensor | None) -> Tensor:
+        y = torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
+        if mask is not None:
+            y.relu_().mul_(mask)
+        ctx.save_for_backward(x, weight, *(() if mask is None else (y, mask)))
+        return y
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
-        x, weight = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None]:
+        x, weight, *dropped = ctx.saved_tensors
+        if dropped:
+            y, mask = dropped
+            grad = torch.ops.aten.threshold_backward(grad * mask, y, 0)
         grad_weight = torch.empty_like(weight)
         for g, x_r, out in zip(grad.mT.unbind(), x.unbind(), grad_weight.unbind()):
             torch.mm(g, x_r, out=out)
         grad_x = torch.bmm(grad, weight) if ctx.needs_input_grad[0] else None
-        return grad_x, grad_weight, grad.sum(1)
+        return grad_x, grad_weight, grad.sum(1), None
+
+
+def _exact_linear(x: Tensor, weight: Tensor, bias: Tensor, mask: Tensor | None = None) -> Tensor:
+    apply: Any = _ExactLinear.apply
+    out: Tensor = apply(x, weight, bias, mask)
+    return out
 
 
 def _apply(name: str, layer: nn.Module, weights: dict[str, Tensor], x: Tensor) -> Tensor:
     if isinstance(layer, nn.Linear):
         weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
         if x.device.type == "cpu":
-            exact: Tensor = _ExactLinear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
-            return exact
+            return _exact_linear(x, weight, bias)
         return torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
     if isinstance(layer, nn.Flatten):
         return x.flatten(2)

@@ -273,9 +273,10 @@ def silence(task: Task, loss: Tensor) -> None:
     """
     if len(loss) == 1:
         return
-    task.sound.logical_and_(loss.isfinite())
-    if loss.device.type == "cpu" and task.sound.all():
+    finite = loss.isfinite()
+    if loss.device.type == "cpu" and finite.all() and task.sound.all():
         return  # on a GPU nobody waits to see
+    task.sound.logical_and_(finite)
     for p in task.stacks.parameters():
         if p.grad is not None:
             p.grad = torch.where(task.sound.view(-1, *[1] * (p.ndim - 1)), p.grad, 0.0)
