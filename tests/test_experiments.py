@@ -151,8 +151,25 @@ class TestResume:
     def test_methods_and_data_sets_can_be_chosen(self):
         start("figure_2", "--only", "DCPR", "--dataset", "digits")
         assert {row["method"] for row in ledger.read(self.path)} == {"DCPR"}
-        start("figure_2", "--only", "DCPR", "--dataset", "mnist")
-        assert {row["dataset"] for row in ledger.read(self.path)} == {"digits"}
+
+    @pytest.mark.parametrize(
+        ("flags", "said"),
+        [
+            (["--dataset", "mnist"], "figure_2 has no such runs"),  # a quick run is of digits
+            (["--dataset", "nonesuch"], "invalid choice: 'nonesuch'"),
+            (["--group", "0"], "invalid positive value: '0'"),
+        ],
+    )
+    def test_what_cannot_be_run_is_refused(self, flags, said, capsys):
+        with pytest.raises(SystemExit) as refused:
+            start("figure_2", *flags)
+        assert refused.value.code == 2
+        assert said in capsys.readouterr().err
+        assert not self.path.exists()
+
+    def test_a_device_that_is_not_there_is_one_line(self):
+        with pytest.raises(SystemExit, match="'device' parameter is 'tpu', which is not to be had"):
+            start("figure_2", "--device", "tpu")
 
     def test_a_file_with_other_columns_is_refused(self):
         self.path.write_text("dataset,nmi\ndigits,1\n")
