@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -26,9 +27,9 @@ from s3c2.stack import Stack, Trained, train_stacks
 from s3c2.training import History, Losses, Run, Task, check_converged
 
 
-class LinkClusterer(ClusterMixin, SiameseEstimator):
-    """A clusterer that learns from links. A subclass says how it is trained (``fit`` and
-    ``_fit_replicas``) and which network holds its posteriors.
+class LinkClusterer(ClusterMixin, SiameseEstimator, ABC):
+    """A clusterer that learns from links. A subclass says how it is trained (``_fit_replicas``)
+    and which network holds its posteriors.
     """
 
     # Both follow the rows when scikit-learn's metadata routing is switched on.
@@ -39,6 +40,33 @@ class LinkClusterer(ClusterMixin, SiameseEstimator):
 
     n_clusters: int
     labels_: NDArray[np.int64]
+
+    def fit(
+        self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
+    ) -> Self:
+        """Learn the clusters of X from the links.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w)
+        y : ignored
+        links : Links
+            By row number, or by ids that ``sample_id`` resolves. They are used as given, never
+            their closure.
+        sample_id : (n,), optional
+            The rows' ids. With them links follow their rows through cross-validation.
+        """
+        self._check_parameters()
+        with self._all_or_nothing():
+            rows = self._read(X, reset=True)
+            self._check_n_clusters(rows)
+            given, links = links, self._resolve(links, sample_id, rows)
+            self._warn_of_too_many_groups(given or links)
+            run, seed = self._begin(rows, links)
+            with run:
+                for error in self._fit_replicas([self], rows, [links], [seed], run).values():
+                    raise error
+        return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """The cluster of each row: (n,). The same for a row alone, in any batch and order."""
@@ -87,13 +115,13 @@ class LinkClusterer(ClusterMixin, SiameseEstimator):
         )
 
     @property
+    @abstractmethod
     def _cluster_network(self) -> nn.Module:
         """The fitted network p: rows → posteriors."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot be worked with."""
-        raise NotImplementedError
 
     def _fit_replicas(
         self,
@@ -159,32 +187,6 @@ class ClusterNetwork(LinkClusterer):
     learning_rate: float
     network_: nn.Module
     history_: History
-
-    def fit(
-        self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
-    ) -> Self:
-        """Learn the clusters of X from the links.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w)
-        y : ignored
-        links : Links
-            By row number, or by ids that ``sample_id`` resolves.
-        sample_id : (n,), optional
-            The rows' ids. With them links follow their rows through cross-validation.
-        """
-        self._check_parameters()
-        with self._all_or_nothing():
-            rows = self._read(X, reset=True)
-            self._check_n_clusters(rows)
-            given, links = links, self._resolve(links, sample_id, rows)
-            self._warn_of_too_many_groups(given or links)
-            run, seed = self._begin(rows, links)
-            with run:
-                for error in self._fit_replicas([self], rows, [links], [seed], run).values():
-                    raise error
-        return self
 
     @property
     def _cluster_network(self) -> nn.Module:

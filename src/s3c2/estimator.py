@@ -228,36 +228,6 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
             scale=None,
         )
 
-    def fit(
-        self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
-    ) -> Self:
-        """Learn the clusters of X from the links.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w)
-        y : ignored
-        links : Links
-            By row number, or by ids that ``sample_id`` resolves. They are used as given, never
-            their closure.
-        sample_id : (n,), optional
-            The rows' ids. With them links follow their rows through cross-validation.
-        """
-        labnet, clunet = self._stages()
-        with self._all_or_nothing():
-            rows = self._read(X, reset=True)
-            clunet._check_n_clusters(rows)
-            given, links = links, self._resolve(links, sample_id, rows)
-            self._warn_of_too_many_groups(given or links)
-            run, seed = self._begin(rows, links)
-            with run:
-                labnet._adopt(self)
-                labnet._train(rows, links, run, seed)
-                clunet._adopt(self)
-                clunet._train(rows, links, labnet, run, seed)
-                self._take(labnet, clunet, rows)
-        return self
-
     def _take(self, labnet: LabNet, clunet: CluNet, rows: Rows) -> None:
         """The trained networks, and the labels they give."""
         self.labnet_ = labnet

@@ -1,4 +1,4 @@
-"""A grid of S3C2 models on the same data: all their LabNets together, then all their CluNets."""
+"""S3C2 models on the same data, one or a grid: all LabNets together, then all CluNets."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -60,9 +61,9 @@ class LinkBaseline(Baseline):
     steps: int | None = None
     batch_links: int | None = None
 
+    @abstractmethod
     def _objective(self, replicas: Sequence[Replica], rows: Rows) -> Objective:
         """Batch → loss terms, (replicas,) each."""
-        raise NotImplementedError
 
     def _train_replicas(
         self, rows: Rows, replicas: Sequence[Replica], run: Run
