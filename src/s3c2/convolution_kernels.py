@@ -16,6 +16,8 @@ except ImportError:
 PLAIN, POOL, UP = 0, 1, 2
 
 if triton is not None:
+    from s3c2.kernels import dropped_units
+
     # mypy: disable-error-code="no-untyped-def, untyped-decorator, misc"
 
     @triton.jit
@@ -122,15 +124,7 @@ if triton is not None:
         if RELU:
             gone = value <= 0  # false for NaN, which is to be seen in the loss
             if DROP:
-                key = tl.load(keys + r)
-                now = tl.load(step).to(tl.uint32)
-                h = at.to(tl.uint32) * 0x9E3779B1 + key.to(tl.uint32)
-                h = (h ^ (h >> 16)) * 0x85EBCA6B
-                h = h ^ (now * 0x27D4EB2F + (key >> 32).to(tl.uint32))
-                h = (h ^ (h >> 13)) * 0xC2B2AE35
-                h = (h ^ (h >> 16)) * 0x9E3779B1
-                h = h ^ (h >> 15)
-                gone = gone | (h < dropped.to(tl.uint32))
+                gone = gone | dropped_units(tl.load(keys + r), tl.load(step), at, dropped)
             value = tl.where(gone, 0.0, value * scale)
             where = tl.where(gone, 4, where)
         OUTPUTS: tl.constexpr = 4 if KIND == 2 else 1

@@ -31,15 +31,29 @@ if triton is not None:
     # mypy: disable-error-code="no-untyped-def, untyped-decorator, misc"
 
     @triton.jit
+    def _bits(key, step, at):
+        """64 bits for the place ``at`` in a step: splitmix64, as in hashed_bits."""
+        z = key.to(tl.uint64) + ((step.to(tl.uint64) << 32) + at.to(tl.uint64)) * 0x9E3779B97F4A7C15
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB
+        return z ^ (z >> 31)
+
+    @triton.jit
+    def dropped_units(key, step, at, dropped):
+        """Which of the units ``at`` a step drops, at a rate of dropped / 2³²."""
+        h = at.to(tl.uint32) * 0x9E3779B1 + key.to(tl.uint32)
+        h = (h ^ (h >> 16)) * 0x85EBCA6B
+        h = h ^ (step.to(tl.uint32) * 0x27D4EB2F + (key >> 32).to(tl.uint32))
+        h = (h ^ (h >> 13)) * 0xC2B2AE35
+        h = (h ^ (h >> 16)) * 0x9E3779B1
+        h = h ^ (h >> 15)
+        return h < dropped.to(tl.uint32)
+
+    @triton.jit
     def _integers(out, key, step, step_stride, high, high_stride, size, BLOCK: tl.constexpr):
         r = tl.program_id(0)
         at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-        now = tl.load(step + r * step_stride).to(tl.uint64)
-        z = tl.load(key + r).to(tl.uint64)
-        z = z + ((now << 32) + at.to(tl.uint64)) * 0x9E3779B97F4A7C15
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EB
-        z = (z ^ (z >> 31)) >> 32
+        z = _bits(tl.load(key + r), tl.load(step + r * step_stride), at) >> 32
         below = tl.load(high + r * high_stride).to(tl.uint64)
         tl.store(out + r.to(tl.int64) * size + at, ((z * below) >> 32).to(tl.int64), mask=at < size)
 
@@ -51,19 +65,11 @@ if triton is not None:
         r = tl.program_id(1)
         at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
         inside = at < per_replica
-        key = tl.load(keys + r)
-        now = tl.load(step).to(tl.uint32)
-        h = at.to(tl.uint32) * 0x9E3779B1 + key.to(tl.uint32)
-        h = (h ^ (h >> 16)) * 0x85EBCA6B
-        h = h ^ (now * 0x27D4EB2F + (key >> 32).to(tl.uint32))
-        h = (h ^ (h >> 13)) * 0xC2B2AE35
-        h = (h ^ (h >> 16)) * 0x9E3779B1
-        h = h ^ (h >> 15)
         first = r.to(tl.int64) * per_replica
         value = tl.load(x + first + at, mask=inside, other=0.0).to(tl.float32)
         if BIAS:
             value += tl.load(bias + r * width + at % width, mask=inside, other=0.0)
-        kept = h >= dropped.to(tl.uint32)
+        kept = ~dropped_units(tl.load(keys + r), tl.load(step), at, dropped)
         if RELU:
             kept = kept & ~(value <= 0)  # NaN stays: it is to be seen in the loss
         tl.store(y + first + at, tl.where(kept, value * scale, 0.0), mask=inside)
@@ -128,11 +134,7 @@ if triton is not None:
         now, steps, n = tl.load(step), tl.load(walk + r), tl.load(count + r)
         i = (now % steps) * batch + at
         lane = tl.arange(0, 4)
-        z = tl.load(key + r).to(tl.uint64)
-        z = z + (((now // steps).to(tl.uint64) << 32) + lane.to(tl.uint64)) * 0x9E3779B97F4A7C15
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EB
-        drawn = ((z ^ (z >> 31)) >> 33).to(tl.int64)  # 31 bits
+        drawn = (_bits(tl.load(key + r), now // steps, lane) >> 33).to(tl.int64)
         order = tl.sum(tl.where(lane == 0, drawn, 0))
         start = tl.sum(tl.where(lane == 1, drawn, 0)) % n
         shuffle = tl.sum(tl.where(lane == 2, drawn, 0)) % tl.load(n_shuffles + r)
