@@ -293,6 +293,34 @@ def test_convolutions_of_a_stack_are_those_of_torch(
             assert torch.allclose(got[1 + i][r], alone[1 + 2 * r + i], rtol=1e-4, atol=1e-2), name
 
 
+@pytest.mark.parametrize("size", [(1, 28, 28), (3, 8, 9)])  # convolutions unpadded, and padded
+def test_lenets_of_a_stack_are_those_alone(size, monkeypatch):
+    import copy
+
+    from s3c2.networks import initialised, lenet_clusters
+    from s3c2.stack import Stack, runs_stacked
+
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    networks = [initialised(lenet_clusters(size, 10), seed).cuda() for seed in range(3)]
+    assert runs_stacked(networks[0], torch.device("cuda"))
+    stack = Stack(copy.deepcopy(networks)).cuda().train()
+    x = torch.rand(3, 40, *size, device="cuda")
+    for _ in range(2):  # also the running means of the second batch
+        y = stack(x)
+        expected = torch.stack([one(x[r]) for r, one in enumerate(networks)])
+    assert torch.allclose(y, expected, rtol=1e-3, atol=1e-4)
+    grad = torch.randn_like(y)
+    got = torch.autograd.grad(y, list(stack.stacked), grad)
+    for r, one in enumerate(networks):
+        wanted = torch.autograd.grad(expected, list(one.parameters()), grad, retain_graph=True)
+        for (name, _), a, b in zip(one.named_parameters(), got, wanted):
+            assert torch.allclose(a[r], b, rtol=1e-2, atol=1e-3), name
+        trained, one = stack.network(r), one.eval()
+        for a, b in zip(trained.state_dict().values(), one.state_dict().values()):
+            assert torch.allclose(a.float(), b.float(), rtol=1e-4, atol=1e-5)
+        assert torch.allclose(trained(x[r]), one(x[r]), rtol=1e-3, atol=1e-4)
+
+
 def _arguments(convolution):
     return (
         convolution.in_channels, convolution.out_channels, convolution.kernel_size,

@@ -122,6 +122,23 @@ def test_other_networks_are_trained_one_after_another(blobs, replicas):
         assert same_weights(trained.network, alone.network)
 
 
+def test_batch_normalisation_of_a_stack_is_each_replicas_own():
+    from s3c2.networks import initialised, normalised_clusters
+
+    networks = [initialised(normalised_clusters((5,), (32, 16, 8), 4), seed) for seed in range(3)]
+    stacked = Stack(networks).train()
+    x = torch.rand(3, 32, 5)
+    for _ in range(2):
+        y = stacked(x)
+    for r, alone in enumerate(networks):
+        for _ in range(2):
+            expected = alone(x[r])
+        assert torch.equal(y[r], expected)
+        trained = stacked.network(r)
+        assert same_weights(trained, alone)  # running means among them
+        assert torch.equal(trained(x[r]), alone.eval()(x[r]))
+
+
 def test_a_stack_runs_each_replica_on_its_own_rows():
     kind = Architecture("dense", (16, 8, 4), 0.0)
     networks = [kind.build_encoder((3, 5), seed) for seed in range(4)]

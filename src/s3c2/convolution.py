@@ -1,9 +1,9 @@
 """Convolutions of all replicas at once on a GPU.
 
 One layer here is all that stands between two dropouts of the networks: an optional upsampling by
-two, a convolution of stride 1 that keeps the size, an optional 2 × 2 maximum, an optional ReLU,
-and dropout. It runs as one kernel forwards and two backwards, and the large plane between the
-upsampling and the pooling is never written to memory:
+two, a convolution of stride 1, an optional 2 × 2 maximum, an optional ReLU, and dropout. It runs as
+one kernel forwards and two backwards, and the large plane between the upsampling and the pooling is
+never written to memory:
 
 - a convolution and a maximum over 2 × 2 pixels is a convolution of stride 2 with four times the
   filters, each shifted to one member of the window, and the largest of the four; a byte keeps
@@ -49,6 +49,7 @@ class Layer:
     kind : PLAIN, POOL behind the convolution or UP before it
     transposed : whether the filters are those of a transposed convolution
     relu : bool
+    padded : whether the image is padded, so that the convolution keeps its size; PLAIN may be not
     dropout : Dropout, optional
     name : the convolution's, in its network
     length : number of modules that this stands for
@@ -57,6 +58,7 @@ class Layer:
     kind: int
     transposed: bool
     relu: bool
+    padded: bool = True
     dropout: Dropout | None = None
     name: str = ""
     length: int = 1
@@ -79,7 +81,10 @@ class Layer:
         if not left or not is_convolution(left[0][1]):
             return None
         name, convolution = left.pop(0)
-        if kind == PLAIN and left and _halves(left[0][1], convolution):
+        padded = _keeps_size(convolution)
+        if kind == UP and not padded:
+            return None
+        if kind == PLAIN and padded and left and _halves(left[0][1], convolution):
             kind, left = POOL, left[1:]
         relu = bool(left) and type(left[0][1]) is nn.ReLU
         left = left[relu:]
@@ -88,24 +93,33 @@ class Layer:
             dropout = None
         left = left[dropout is not None :]
         transposed = isinstance(convolution, nn.ConvTranspose2d)
-        return cls(kind, transposed, relu, dropout, name, len(modules) - len(left))
+        return cls(kind, transposed, relu, padded, dropout, name, len(modules) - len(left))
 
 
 def is_convolution(module: nn.Module) -> bool:
-    """Whether this is a convolution, or transposed one, of stride 1 that keeps the size."""
+    """Whether this is a convolution of stride 1, padded to keep the size or not at all.
+
+    A transposed one may be if it keeps the size.
+    """
     if not isinstance(module, nn.Conv2d | nn.ConvTranspose2d):
         return False
     k = module.kernel_size[0]
+    unpadded = isinstance(module, nn.Conv2d) and module.padding in ("valid", (0, 0))
     return (
         module.kernel_size == (k, k)
         and k % 2 == 1
-        and module.padding in ("same", (k // 2, k // 2))
+        and (unpadded or _keeps_size(module))
         and module.stride == module.dilation == (1, 1)
         and module.groups == 1
         and module.padding_mode == "zeros"
         and max(module.in_channels, module.out_channels) <= MOST_CHANNELS
         and module.bias is not None
     )
+
+
+def _keeps_size(convolution: nn.Module) -> bool:
+    k: int = convolution.kernel_size[0]  # type: ignore[index, assignment]
+    return convolution.padding in ("same", (k // 2, k // 2))
 
 
 def convolve(x: Tensor, weight: Tensor, bias: Tensor, layer: Layer) -> Tensor:
@@ -142,7 +156,7 @@ def _one_by_one(x: Tensor, weight: Tensor, bias: Tensor, layer: Layer) -> Tensor
     found = []
     for x_r, weight_r, bias_r in zip(x, weight, bias):
         y = functional.interpolate(x_r, scale_factor=2) if layer.kind == UP else x_r
-        y = convolution(y, weight_r, bias_r, padding=weight.shape[-1] // 2)
+        y = convolution(y, weight_r, bias_r, padding=weight.shape[-1] // 2 * layer.padded)
         y = functional.max_pool2d(y, 2) if layer.kind == POOL else y
         found.append(y.relu() if layer.relu else y)
     together = torch.stack(found)
@@ -160,6 +174,8 @@ class _Convolution(torch.autograd.Function):
         E, B, height, width, CIN = x.shape
         F, kernel = bias.shape[1], taps.shape[-1]
         base = (height // 2, width // 2) if layer.kind == POOL else (height, width)
+        if not layer.padded:
+            base = (height - kernel + 1, width - kernel + 1)
         out = (2 * height, 2 * width) if layer.kind == UP else base
         y = x.new_empty(E, B, *out, F)
         kept = layer.relu or layer.kind == POOL
@@ -171,7 +187,7 @@ class _Convolution(torch.autograd.Function):
             "CIN": CIN, "F": F, "KIND": layer.kind, "RELU": layer.relu, "PRECISION": _precision(),
             "BN": _power(F if layer.kind == PLAIN else 4 * F),
         }  # fmt: skip
-        taps_across, pad = _reach(kernel, layer.kind)
+        taps_across, pad = _reach(kernel, layer.kind, layer.padded)
         sizes = (B, height, width, *base)
         launch = _launch("forward", dtype, shape["BN"])
         kernels.convolve_kernel[(_tiles(B * base[0] * base[1], launch), E)](
@@ -192,7 +208,7 @@ class _Convolution(torch.autograd.Function):
         E, CIN, F = len(x), shape["CIN"], shape["F"]
         # Backwards the members of a pooling window are taken one by one.
         back = shape | ({"BN": F} if layer.kind == POOL else {})
-        across, pad = _reach(taps.shape[-1], layer.kind)
+        across, pad = _reach(taps.shape[-1], layer.kind, layer.padded)
         N = F if layer.kind == PLAIN else 4 * F
         block = _block(CIN, across)
         blocks = -(-(across**2) * CIN // block)
@@ -216,13 +232,15 @@ def _input_gradient(x: Tensor, grad: Tensor, code: Tensor, taps: Tensor, ctx: An
     back = _backwards(taps.shape[-1], kind, x.device)
     filters = torch.einsum("odak,efck->eodfac", back, taps.flatten(3)).to(x.dtype).contiguous()
     across = round(len(back) ** 0.5)
+    # Without padding the first output lies at the first pixel, not in the middle of its filter.
+    pad = across // 2 if ctx.layer.padded else across - 1
     pixels = -(-height // 2) * -(-width // 2) if kind == POOL else height * width
     BC = _power(ctx.shape["CIN"] * back.shape[2])
     launch = _launch("input", x.dtype, BC)
     dx = torch.empty_like(x)
     outputs = ctx.shape["F"] if kind == POOL else min(64, ctx.shape["BN"])
     kernels.input_gradient_kernel[(_tiles(B * pixels, launch), len(x))](
-        dx, grad, code, filters, *ctx.sizes, ctx.scale, T=across, PAD=across // 2, BC=BC,
+        dx, grad, code, filters, *ctx.sizes, ctx.scale, T=across, PAD=pad, BC=BC,
         **{**ctx.shape, "BN": outputs}, **launch,
     )  # fmt: skip
     return dx.permute(0, 1, 4, 2, 3)
@@ -238,9 +256,9 @@ def _tiles(pixels: int, launch: dict[str, int]) -> int:
     return -(-pixels // launch["TILE"])
 
 
-def _reach(kernel: int, kind: int) -> tuple[int, int]:
+def _reach(kernel: int, kind: int, padded: bool = True) -> tuple[int, int]:
     """How many taps the filters of a window have in a row, and how many lie before its pixel."""
-    pad = kernel // 2
+    pad = kernel // 2 if padded else 0
     if kind == POOL:
         return kernel + 1, pad
     if kind == UP:

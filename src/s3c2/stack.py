@@ -3,8 +3,9 @@
 A Stack holds E networks of the same shape with every parameter stacked along a leading dimension:
 batches go in as (E, rows, …) and come out as (E, rows, …). A dense network runs as batched matrix
 products, which on the CPU give each replica the very bits it would get alone; convolutions run as
-kernels of their own on a GPU. One replica is the module itself, whatever it is; networks that do
-not run as a stack are trained one after another.
+kernels of their own on a GPU. Batch normalisation is over each replica's own rows. One replica is
+the module itself, whatever it is; networks that do not run as a stack are trained one after
+another.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from s3c2.convolution import Layer, convolve, is_convolution
 from s3c2.errors import DataError
@@ -77,6 +79,10 @@ class Stack(nn.Module):
                 for name in self._names
             ]
         )
+        buffers = [dict(n.named_buffers()) for n in networks]
+        self._buffer_names = list(buffers[0])
+        for i, name in enumerate(self._buffer_names):
+            self.register_buffer(f"buffer_{i}", torch.stack([b[name] for b in buffers]))
 
     def forward(self, x: Tensor) -> Tensor:
         """(replicas, rows, …) → (replicas, rows, …), float32."""
@@ -90,11 +96,7 @@ class Stack(nn.Module):
             return out.unsqueeze(0).float()
 
     def _layer_by_layer(self, x: Tensor) -> Tensor:
-        if self.n == 1:
-            named = self._template[0].named_parameters()
-            weights = {name: p.unsqueeze(0) for name, p in named}
-        else:
-            weights = dict(zip(self._names, self.stacked))
+        weights = self._state()
         layers = list(self._template[0].named_children())
         while layers:
             (name, layer), *rest = layers
@@ -116,6 +118,14 @@ class Stack(nn.Module):
                 x = _apply(name, layer, weights, x)
                 layers = rest
         return x
+
+    def _state(self) -> dict[str, Tensor]:
+        """All replicas' parameters and buffers by their names in the network."""
+        if self.n == 1:
+            network = self._template[0]
+            named = [*network.named_parameters(), *network.named_buffers()]
+            return {name: one.unsqueeze(0) for name, one in named}
+        return dict(zip([*self._names, *self._buffer_names], [*self.stacked, *self.buffers()]))
 
     def lay_dropout(self, rows: int, seeds: Sequence[int], step: int | Tensor) -> None:
         """Lay in the dropout of one step, each replica's from its own seed."""
@@ -150,7 +160,7 @@ class Stack(nn.Module):
         self.clear_dropout()
         network = copy.deepcopy(self._template[0])
         if self.n > 1:
-            network.load_state_dict({name: p[r] for name, p in zip(self._names, self.stacked)})
+            network.load_state_dict({name: one[r] for name, one in self._state().items()})
         return network.eval()
 
 
@@ -163,8 +173,18 @@ def is_sequence(network: nn.Module) -> bool:
     """Whether a network is a sequence of dense and convolutional layers."""
     kinds = (nn.Linear, nn.Flatten, nn.Unflatten, Dropout, *_ELEMENTWISE)
     return isinstance(network, nn.Sequential) and all(
-        _is_spatial(layer) or (type(layer) in kinds and getattr(layer, "bias", True) is not None)
+        _is_spatial(layer)
+        or _is_normalisation(layer)
+        or (type(layer) in kinds and getattr(layer, "bias", True) is not None)
         for layer in network
+    )
+
+
+def _is_normalisation(layer: nn.Module) -> TypeGuard[nn.BatchNorm1d | nn.BatchNorm2d]:
+    return (
+        type(layer) in (nn.BatchNorm1d, nn.BatchNorm2d)
+        and bool(layer.affine and layer.track_running_stats)
+        and layer.momentum is not None
     )
 
 
@@ -257,11 +277,34 @@ def _apply(name: str, layer: nn.Module, weights: dict[str, Tensor], x: Tensor) -
         return x.flatten(2)
     if isinstance(layer, nn.Unflatten):
         return x.reshape(*x.shape[:2], *layer.unflattened_size)
+    if _is_normalisation(layer):
+        return _normalised(name, layer, weights, x)
     if x.ndim == 5 and _is_spatial(layer):
         images: Tensor = layer(x.flatten(0, 1))
         return images.view(*x.shape[:2], *images.shape[1:])
     out: Tensor = layer(x)
     return out
+
+
+def _normalised(
+    name: str, layer: nn.BatchNorm1d | nn.BatchNorm2d, weights: dict[str, Tensor], x: Tensor
+) -> Tensor:
+    """Each replica normalised over its own batch: (replicas, rows, channels, …)."""
+    names = ("running_mean", "running_var", "weight", "bias")
+    state = [weights[f"{name}.{one}"] for one in names]  # (replicas, channels) each
+    if layer.training:
+        weights[f"{name}.num_batches_tracked"].add_(1)
+
+    def normalise(x: Tensor, mean: Tensor, var: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return functional.batch_norm(
+            x, mean, var, weight, bias, layer.training, layer.momentum or 0.0, layer.eps
+        )
+
+    if x.device.type == "cpu":  # one by one: then with the bits that each would get alone
+        return torch.stack([normalise(*one) for one in zip(x, *state)])
+    together = x.transpose(0, 1).flatten(1, 2)  # all replicas' channels side by side
+    y = normalise(together, *(one.view(-1) for one in state))
+    return y.view(len(y), len(x), *x.shape[2:]).transpose(0, 1)
 
 
 def _shape(shape: torch.Size | None) -> str:

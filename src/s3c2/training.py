@@ -181,7 +181,7 @@ class Ends:
     def __init__(self, task: Task) -> None:
         self.steps = list(task.steps)
         self._before = task.before
-        self._parameters = list(task.stacks.parameters())
+        self._state = [*task.stacks.parameters(), *task.stacks.buffers()]
         self._kept: dict[int, list[Tensor]] = {}
 
     def are_reached(self, step: int) -> bool:
@@ -195,14 +195,14 @@ class Ends:
             self.steps[r] = min(step, self.steps[r])
         if len(self._kept) + len(new) == len(self.steps):
             return True
-        self._kept |= {r: [p.detach()[r].clone() for p in self._parameters] for r in new}
+        self._kept |= {r: [one.detach()[r].clone() for one in self._state] for r in new}
         return False
 
     def lay_back_weights(self) -> None:
         with torch.no_grad():
             for r, weights in self._kept.items():
-                for p, kept in zip(self._parameters, weights):
-                    p[r] = kept
+                for one, kept in zip(self._state, weights):
+                    one[r] = kept
 
 
 def train_step(
