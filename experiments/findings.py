@@ -45,7 +45,8 @@ class Results:
 
     @cached_property
     def neighbours(self) -> dict[Any, float]:
-        return _lookup(neighbours.variants(runs_of(neighbours.EXPERIMENT)), "variant", "nmi")
+        found = neighbours.VARIANTS.summary(runs_of(neighbours.EXPERIMENT))
+        return _lookup(found, "variant", "nmi")
 
     @cached_property
     def six_thresholds(self) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from runs import AS_PUBLISHED, Run, Sizes, grid
 
 THRESHOLDS = {"T = 0.09 (d < 0.3)": 0.09, "T = 0 (no LabNet)": 0.0}
 ON_D = 0.09  # d < 0.3
+SEMI_SUPERVISED = "semi-supervised, λ = 0.05"
 SCRIPT = {"the script's settings": {"clunet_dropout": 0.0, "clunet_steps": 4000}}
 SCRIPT["… and LabNet without dropout"] = SCRIPT["the script's settings"] | {"dropout": 0.0}
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -62,6 +63,8 @@ def variants(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
         own = (frame["threshold"] == T) & (frame["variant"] == AS_PUBLISHED)
         frame.loc[own, "variant"] = name
     frame.loc[frame["method"] == "d-graph", "variant"] = "d-graph"
+    semi = (frame["semi_supervised"] == "True") & (frame["variant"] == AS_PUBLISHED)
+    frame.loc[semi, "variant"] = SEMI_SUPERVISED
     scores = ("nmi", "acc", "accuracy", "ml_rate", "cl_rate")
     return summary(frame, ("dataset", "variant", "n_links"), scores)
 

@@ -3,8 +3,10 @@
     python experiments/settings_images.py --device cuda --precision bf16
 
 The paper gives the convolutional networks' dropout no rate; the script's is 0.5. Here it is 0.1 and
-0, and the threshold is that of the script, or 0: then LabNet is not asked. Balanced links, three
-link sets; d-graph for comparison; rows in results/convolutional.csv.
+0, and the threshold is that of the script, or 0: then LabNet is not asked. The semi-supervised
+LabNet has λ = 0.05 on the reconstruction error summed over pixels, or on their mean, or the λ of
+the script. Balanced links, three link sets; d-graph for comparison; rows in
+results/convolutional.csv.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from s3c2 import published
+
 from runner import Experiment, main
 from runs import AS_PUBLISHED, Run, Sizes, grid
-from settings import ON_D, THRESHOLDS, draw
+from settings import ON_D, SEMI_SUPERVISED, THRESHOLDS, draw
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "dropout 0.1": {"dropout": 0.1},
@@ -22,7 +26,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "LabNet by Adam": {"labnet_optimizer": "adam"},
 }
 BOTH = {"without dropout, d < 0.3": {"dropout": 0.0}}
-ORDER = ("d-graph", AS_PUBLISHED, *THRESHOLDS, *VARIANTS, *BOTH)
+SEMI: dict[str, dict[str, Any]] = {
+    "… of the mean over pixels": {"reconstruction_weight": published.RECONSTRUCTION_WEIGHT / 784},
+    "… the script's λ": {"reconstruction_weight": 5e-10},  # weights 2 : 1e-9 : 1e-9
+}
+ORDER = ("d-graph", AS_PUBLISHED, *THRESHOLDS, *VARIANTS, *BOTH, SEMI_SUPERVISED, *SEMI)
 
 
 def runs(sizes: Sizes) -> list[Run]:
@@ -38,6 +46,9 @@ def runs(sizes: Sizes) -> list[Run]:
           for run in of("S3C2", variant=name, changes=changes)),
         *(run for name, changes in BOTH.items()
           for run in of("S3C2", variant=name, changes=changes, threshold=ON_D)),
+        *of("S3C2", semi_supervised=True),
+        *(run for name, changes in SEMI.items()
+          for run in of("S3C2", semi_supervised=True, variant=name, changes=changes)),
     ]  # fmt: skip
 
 

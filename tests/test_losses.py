@@ -127,16 +127,16 @@ def test_entropy_of_posteriors():
     assert float(h[2].detach()) == pytest.approx(math.log(3))
 
 
-def test_student_assignment_and_its_target_are_those_of_idec():
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_student_assignment_and_its_target_are_those_of_idec(power):
     rng = np.random.default_rng(6)
     z, centres = torch.tensor(rng.normal(size=(7, 3))), torch.tensor(rng.normal(size=(4, 3)))
-    q = losses.student_assignment(z, centres)
+    q = losses.student_assignment(z, centres, power)
     slow = np.zeros((7, 4))
     for i in range(7):
         for k in range(4):
-            slow[i, k] = 1 / (
-                1 + sum((float(z[i, j]) - float(centres[k, j])) ** 2 for j in (0, 1, 2))
-            )
+            d2 = sum((float(z[i, j]) - float(centres[k, j])) ** 2 for j in (0, 1, 2))
+            slow[i, k] = (1 + d2) ** -power
         slow[i] /= slow[i].sum()
     assert np.allclose(q.numpy(), slow, atol=1e-12)
     target = losses.target_distribution(q)

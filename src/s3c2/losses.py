@@ -171,21 +171,22 @@ def entropy(p: Tensor, floor: float) -> Tensor:
     return -(p * p.log()).sum(-1)
 
 
-def student_assignment(z: Tensor, centres: Tensor) -> Tensor:
-    """Soft assignment of embedded rows to centres by Student's t with one degree (IDEC).
+def student_assignment(z: Tensor, centres: Tensor, power: float = 1.0) -> Tensor:
+    """Soft assignment of embedded rows to centres by Student's t (IDEC).
 
-    qᵢₖ ∝ (1 + ‖zᵢ − μₖ‖²)⁻¹, summing to 1 over k.
+    qᵢₖ ∝ (1 + ‖zᵢ − μₖ‖²)^−power, summing to 1 over k.
 
     Parameters
     ----------
     z : (..., rows, dimensions)
     centres : (..., K, dimensions)
+    power : 1 is Student's t with one degree of freedom
 
     Returns
     -------
     (..., rows, K)
     """
-    near = 1 / (1 + squared_distance(z.unsqueeze(-2), centres.unsqueeze(-3)))
+    near = 1 / (1 + squared_distance(z.unsqueeze(-2), centres.unsqueeze(-3))) ** power
     return near / near.sum(-1, keepdim=True)
 
 

@@ -22,6 +22,7 @@ DIVERGENCE_MARGIN = 2.0  # NNclustering's authors
 
 # IDEC with constraints, all from its authors' code
 IDEC_LAYERS = (500, 500, 2000, 10)  # the last is the embedding
+IDEC_POWER = 2.0  # of the assignment; their paper has Student's t, which is 1
 IDEC_BATCH = 256
 IDEC_EPOCHS = 500
 IDEC_TOLERANCE = 1e-3  # share of labels that change from epoch to epoch

@@ -49,7 +49,7 @@ def epochs(blobs):
         z = autoencoder.encoder(torch.from_numpy(X))
         x_hat = autoencoder.decoder(z).numpy().astype(np.float64)
     d2 = ((z.numpy()[:, None] - centres[0].numpy()) ** 2).sum(-1).astype(np.float64)
-    q = 1 / (1 + d2)
+    q = 1 / (1 + d2) ** 2
     return found, links, q / q.sum(1, keepdims=True), ((x_hat - X) ** 2).mean(1)
 
 

@@ -33,17 +33,23 @@ class Clustering(nn.Module):
     Parameters
     ----------
     centres : (replicas, K, dimensions)
+    power : of the assignment
     n : number of rows
     """
 
     target: Tensor
     labels: Tensor
 
-    def __init__(self, centres: Tensor, n: int) -> None:
+    def __init__(self, centres: Tensor, power: float, n: int) -> None:
         super().__init__()
         self.centres = nn.Parameter(centres)
+        self.power = power
         self.register_buffer("target", torch.zeros(len(centres), n, centres.shape[1]))
         self.register_buffer("labels", torch.zeros(len(centres), n, dtype=torch.int64))
+
+    def assignment(self, z: Tensor) -> Tensor:
+        """The soft assignment q of embedded rows: (replicas, rows, dimensions) → (…, K)."""
+        return losses.student_assignment(z, self.centres, self.power)
 
 
 class Epochs:
@@ -74,7 +80,7 @@ class Epochs:
         self.settings = settings
         self.rows = rows
         self.encoder, self.decoder = stacks["encoder"], stacks["decoder"]
-        self.clustering = Clustering(centres, rows.n).to(rows.device)
+        self.clustering = Clustering(centres, settings.assignment_power, rows.n).to(rows.device)
         self.n_batches = n_batches
         self.length = sum(n_batches)
         self._position = torch.arange(settings.batch_size, device=rows.device)
@@ -173,7 +179,7 @@ class Epochs:
 
     def _embed(self, x: Tensor) -> tuple[Tensor, Tensor]:
         z = self.encoder(x)  # (replicas, rows, dimensions)
-        return z, losses.student_assignment(z, self.clustering.centres)
+        return z, self.clustering.assignment(z)
 
     def _reconstruction(self, z: Tensor, x: Tensor) -> Tensor:
         x_hat = self.decoder(z)
@@ -208,6 +214,5 @@ class _RowsFirst(nn.Module):
         self.clustering = clustering
 
     def forward(self, x: Tensor) -> Tensor:
-        centres = self.clustering.centres
-        z = self.encoder(x.unsqueeze(0).expand(len(centres), *x.shape))
-        return losses.student_assignment(z, centres).transpose(0, 1)
+        z = self.encoder(x.unsqueeze(0).expand(len(self.clustering.centres), *x.shape))
+        return self.clustering.assignment(z).transpose(0, 1)

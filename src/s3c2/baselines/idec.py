@@ -56,6 +56,9 @@ class IDEC(Baseline):
     epochs : int, default=500
         At most so many epochs.
     tol : float, default=0.001
+    assignment_power : float, default=2.0
+        A row belongs to a centre at distance d as (1 + d²)^−power, of all centres. The authors'
+        paper has 1, Student's t with one degree of freedom; their code has 2, and surer labels.
     batch_size : int, default=256
         Rows, must-links or cannot-links in a batch.
     clustering_weight, must_weight, cannot_weight, reconstruction_weight : float
@@ -100,6 +103,7 @@ class IDEC(Baseline):
     layers: tuple[int, ...] = published.IDEC_LAYERS
     epochs: int = published.IDEC_EPOCHS
     tol: float = published.IDEC_TOLERANCE
+    assignment_power: float = published.IDEC_POWER
     batch_size: int = published.IDEC_BATCH
     clustering_weight: float = published.IDEC_CLUSTERING_WEIGHT
     must_weight: float = published.IDEC_MUST_WEIGHT
@@ -128,6 +132,7 @@ class IDEC(Baseline):
             check_number(self, f"{name}_weight", 0)
         check_number(self, "corruption", 0, 0.99)
         check_number(self, "tol", 0, 1)
+        check_number(self, "assignment_power", 0.5)
 
     def _train_replicas(
         self, rows: Rows, replicas: Sequence[Replica], run: Run
@@ -205,22 +210,25 @@ class IDEC(Baseline):
         finished = []
         for replica, one in zip(replicas, done):
             epochs, r = held[id(replica)]
-            assignment = StudentAssignment(epochs.clustering.centres.detach()[r].clone())
+            centres_of_r = epochs.clustering.centres.detach()[r].clone()
+            assignment = StudentAssignment(centres_of_r, self.assignment_power)
             finished.append(Trained(nn.Sequential(one.network, assignment), one.history))
         return finished
 
     def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
         encoder = Autoencoder.build(self, shape).encoder
         dimensions = output_size(encoder, shape)
-        return nn.Sequential(encoder, StudentAssignment(torch.zeros(self.n_clusters, dimensions)))
+        centres = torch.zeros(self.n_clusters, dimensions)
+        return nn.Sequential(encoder, StudentAssignment(centres, self.assignment_power))
 
 
 class StudentAssignment(nn.Module):
     """Soft assignment to centres: (rows, dimensions) → (rows, K)."""
 
-    def __init__(self, centres: Tensor) -> None:
+    def __init__(self, centres: Tensor, power: float) -> None:
         super().__init__()
         self.centres = nn.Parameter(centres)
+        self.power = power
 
     def forward(self, z: Tensor) -> Tensor:
-        return losses.student_assignment(z, self.centres)
+        return losses.student_assignment(z, self.centres, self.power)
