@@ -45,8 +45,7 @@ class Results:
 
     @cached_property
     def neighbours(self) -> dict[Any, float]:
-        found = neighbours.VARIANTS.summary(runs_of(neighbours.EXPERIMENT))
-        return _lookup(found, "variant", "nmi")
+        return _lookup(neighbours.variants(runs_of(neighbours.EXPERIMENT)), "variant", "nmi")
 
     @cached_property
     def six_thresholds(self) -> pd.DataFrame:

@@ -8,18 +8,54 @@ results/dense.csv.
 
 from __future__ import annotations
 
-from variants import Variants
+from collections.abc import Sequence
+from pathlib import Path
 
-from runner import main
+import pandas as pd
 
+from plots import curve, finish, legend, panels, save, summary, table
+from runner import Experiment, main
+from runs import AS_PUBLISHED, Run, Sizes, grid
+
+CHANGED = {f"{n} neighbours": {"n_neighbors": n} for n in (10, 100)}
 STYLES = {
     "10 neighbours": ("#56B4E9", "v", "-"),
     "30 neighbours": ("#E69F00", "s", "-"),
     "100 neighbours": ("#D55E00", "^", "-"),
 }
-CHANGED = {f"{n} neighbours": {"n_neighbors": n} for n in (10, 100)}
-VARIANTS = Variants("neighbours", "d-graph", "30 neighbours", CHANGED, STYLES)
-EXPERIMENT = VARIANTS.experiment
+
+
+def runs(sizes: Sizes) -> list[Run]:
+    return [
+        run
+        for variant, changes in {AS_PUBLISHED: {}, **CHANGED}.items()
+        for run in grid(
+            "d-graph", sizes.datasets, sizes.budgets, sizes.link_sets,
+            variant=variant, changes=changes,
+        )
+    ]  # fmt: skip
+
+
+def variants(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
+    """Mean and spread for every number of neighbours."""
+    frame = table(rows)
+    frame["variant"] = frame["variant"].replace(AS_PUBLISHED, "30 neighbours")
+    return summary(frame, ("dataset", "variant", "n_links"), ("nmi", "ari", "acc"))
+
+
+def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
+    data = variants(rows)
+    figure, axes_of = panels(data["dataset"])
+    for dataset, axes in axes_of.items():
+        for variant, (colour, marker, _) in STYLES.items():
+            here = data[(data["dataset"] == dataset) & (data["variant"] == variant)]
+            curve(axes, here, "nmi", colour, marker)
+        finish(axes, dataset, data["n_links"], "NMI")
+    legend(figure, STYLES)
+    save(data, figure, folder, "neighbours")
+
+
+EXPERIMENT = Experiment("neighbours", "dense", runs, draw)
 
 if __name__ == "__main__":
     main(EXPERIMENT, __doc__)

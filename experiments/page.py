@@ -16,9 +16,6 @@ from pathlib import Path
 
 import pandas as pd
 
-import idec_assignment
-from variants import Variants
-
 import figure_2
 import figure_3
 import figure_4
@@ -43,7 +40,6 @@ EXPERIMENTS = {
     "Figure 5": figure_5.EXPERIMENT,
     "Uniform links": uniform_links.EXPERIMENT,
     "Neighbours": neighbours.EXPERIMENT,
-    "IDEC's assignment": idec_assignment.EXPERIMENT,
     "Settings": settings.EXPERIMENT,
     "Settings, images": settings_images.EXPERIMENT,
 }
@@ -137,8 +133,10 @@ def uniform() -> str:
     return markdown(head, lines) if lines else NO_RUNS
 
 
-def variants_table(of: Variants) -> str:
-    return by_links(of.summary(runs_of(of.experiment)), "variant", of.styles)
+def neighbours_table() -> str:
+    return by_links(
+        neighbours.variants(runs_of(neighbours.EXPERIMENT)), "variant", neighbours.STYLES
+    )
 
 
 def what_it_takes() -> str:
@@ -245,8 +243,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "figure_5": lambda: methods(figure_5.EXPERIMENT),
     "figure_6": semi_supervised,
     "uniform_links": uniform,
-    "neighbours": lambda: variants_table(neighbours.VARIANTS),
-    "idec_assignment": lambda: variants_table(idec_assignment.VARIANTS),
+    "neighbours": neighbours_table,
     "what_it_takes": what_it_takes,
     "settings": settings_table,
     "settings_images": settings_images_table,

@@ -37,7 +37,7 @@ import scoring  # noqa: E402
 
 SCRIPTS = (
     "figure_1", "figure_2", "figure_3", "figure_4", "figure_5", "figure_6", "uniform_links",
-    "neighbours", "idec_assignment", "settings", "settings_images",
+    "neighbours", "settings", "settings_images",
 )  # fmt: skip
 TINY = runs.Sizes(("digits",), ("digits",), ("digits",), (60, 120), (80, 160), (60,), 2, 1)
 FLAGS = ["--quick", "--steps", "2", "--device", "cpu"]

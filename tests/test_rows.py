@@ -65,6 +65,15 @@ def test_unit_scaling(X, chunk, monkeypatch):
     assert np.allclose(scaled.max(0), 1)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_scaling_by_the_root_of_the_mean_square(X, form, monkeypatch):
+    scaling = Scaling.learn("rms", form(X))
+    expected = X / np.sqrt((X.astype(np.float64) ** 2).mean())
+    assert np.allclose(scaling.apply(X), expected, rtol=1e-5)
+    zeros = Scaling.learn("rms", np.zeros((3, 2)))
+    assert (zeros.apply(np.zeros((3, 2))) == 0).all()
+
+
 def test_images_have_one_scale_for_all_pixels():
     images = np.arange(3 * 2 * 2, dtype=np.uint8).reshape(3, 2, 2)
     scaled = Rows(images, (1, 2, 2), Scaling.learn("unit", images)).block(0, 3)

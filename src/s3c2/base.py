@@ -149,7 +149,7 @@ class SiameseEstimator(BaseEstimator):
     def _check_shared_parameters(self) -> None:
         """Refuse what no stage could work with."""
         check_choice(self, "network", tuple(published.DROPOUT))
-        check_choice(self, "scale", (None, "standard", "unit"))
+        check_choice(self, "scale", (None, "standard", "unit", "rms"))
         check_choice(self, "precision", ("float32", "bf16"))
         check_choice(self, "contradictions", ("raise", "drop"))
         check_choice(self, "optimizer", (None, *OPTIMIZERS))

@@ -69,9 +69,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         Draw so many rows instead of ``clunet_pairs`` and label all their pairs: the same loss in
         expectation, for fewer rows through the network.
     learning_rate : float, default=1e-3
-    scale : {None, "standard", "unit"}, default=None
+    scale : {None, "standard", "unit", "rms"}, default=None
         Scaling learned in ``fit`` and kept with the model: columns to mean 0 and deviation 1, or
-        onto [0, 1]. Images have one scale for all pixels.
+        onto [0, 1], or all numbers divided by the root of their mean square. Images have one scale
+        for all pixels.
     contradictions : {"raise", "drop"}, default="raise"
         Contradictory links are refused, or left out with a warning that says how many.
     cache_memory : int, default=2**27

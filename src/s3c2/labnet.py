@@ -72,8 +72,9 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         Given links, and random pairs for the reconstruction, in a batch. By default as published.
     optimizer : {"rmsprop", "adam"}, optional
     learning_rate : float, default=1e-3
-    scale : {None, "standard", "unit"}, default=None
-        Scaling learned in ``fit``: columns to mean 0 and deviation 1, or onto [0, 1].
+    scale : {None, "standard", "unit", "rms"}, default=None
+        Scaling learned in ``fit``: columns to mean 0 and deviation 1, or onto [0, 1], or all
+        numbers divided by the root of their mean square.
     contradictions : {"raise", "drop"}, default="raise"
     device : str, default="auto"
     precision : {"float32", "bf16"}, default="float32"

@@ -31,6 +31,8 @@ IDEC_MUST_WEIGHT = 0.1  # 1 for Fashion-MNIST
 IDEC_CANNOT_WEIGHT = 1.0
 IDEC_STARTS = 20  # of k-means
 IDEC_LAYER_EPOCHS, IDEC_WHOLE_EPOCHS = 300, 500  # of the pretraining
+IDEC_PRETRAIN_RATE = 0.1  # of SGD with momentum 0.9, in the pretraining
+IDEC_RATE_EPOCHS = 100  # after which that rate is divided by 10
 IDEC_CORRUPTION = 0.2
 
 

@@ -35,13 +35,17 @@ class Scaling:
 
     @classmethod
     def learn(cls, kind: str, X: Any) -> Scaling:
-        """Learn "standard" (mean 0, deviation 1) or "unit" (onto [0, 1]) from X.
+        """Learn "standard" (mean 0, deviation 1), "unit" (onto [0, 1]) or "rms" from X.
 
         A table is scaled column by column. An image has one scale for all its pixels, which keeps
-        their relation. A constant column becomes 0.
+        their relation. A constant column becomes 0. "rms" divides all numbers by the root of their
+        mean square: zeros stay zeros.
         """
         axis = 0 if X.ndim == 2 else None
-        if kind == "standard":
+        if kind == "rms":
+            shift = np.zeros(())
+            spread = np.hypot(*_mean_and_deviation(X, None))
+        elif kind == "standard":
             shift, spread = _mean_and_deviation(X, axis)
         else:
             shift, high = _low_and_high(X, axis)

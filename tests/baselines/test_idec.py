@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 from s3c2 import Links, fit_many, stack
-from s3c2.baselines import IDEC
+from s3c2.baselines import IDEC, autoencoder
 from s3c2.baselines.autoencoder import Autoencoder
 from s3c2.baselines.epochs import Epochs
 from s3c2.clusterer import Replica
@@ -41,13 +41,13 @@ def epochs(blobs):
     links = Links(must=links.must, cannot=links.cannot, n_samples=120, cannot_weight=0.25)
     model = IDEC(3, **QUICK, must_weight=0.3, cannot_weight=0.7, clustering_weight=0.2)
     rows = Rows(X, (5,))
-    autoencoder = Autoencoder.build(model, (5,))
-    stacks = {name: Stack([getattr(autoencoder, name)]) for name in ("encoder", "decoder")}
+    built = Autoencoder.build(model, (5,))
+    stacks = {name: Stack([getattr(built, name)]) for name in ("encoder", "decoder")}
     centres = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0))
     found = Epochs(model, [Replica(model, links, 5)], rows, stacks, centres, (4, 1, 1))
     with torch.no_grad():
-        z = autoencoder.encoder(torch.from_numpy(X))
-        x_hat = autoencoder.decoder(z).numpy().astype(np.float64)
+        z = built.encoder(torch.from_numpy(X))
+        x_hat = built.decoder(z).numpy().astype(np.float64)
     d2 = ((z.numpy()[:, None] - centres[0].numpy()) ** 2).sum(-1).astype(np.float64)
     q = 1 / (1 + d2) ** 2
     return found, links, q / q.sum(1, keepdims=True), ((x_hat - X) ** 2).mean(1)
@@ -263,5 +263,23 @@ def test_own_autoencoder(blobs, blob_links, tmp_path):
 
 
 def test_a_pretraining_that_diverges_is_told(blobs, blob_links):
-    with pytest.raises(ValueError, match="loss of idec pretraining was .* training diverged"):
-        IDEC(3, **{**QUICK, "learning_rate": 1e30}).fit(blobs[0], links=blob_links)
+    with pytest.raises(ValueError, match=r"pretraining was .* or lower pretrain_learning_rate"):
+        IDEC(3, **QUICK, pretrain_learning_rate=1e30).fit(blobs[0], links=blob_links)
+
+
+def test_the_rate_of_the_pretraining_falls_as_it_goes_on(blobs, blob_links, monkeypatch):
+    monkeypatch.setattr(autoencoder, "RATE_EPOCHS", 3)
+    tasks, train = [], autoencoder.train
+    monkeypatch.setattr(
+        autoencoder, "train", lambda task, run: tasks.append(task) or train(task, run)
+    )
+    IDEC(3, **QUICK).fit(blobs[0], links=blob_links)
+    epochs = {"layer 1": (3, 1), "layer 2": (3, 1), "layer 3": (3, 1), "whole": (3, 3)}
+    expected = [
+        (f"{part}, epochs {'1–3' if number == 0 else f'4–{3 + n}'}", rate, 4 * n)
+        for part, pieces in epochs.items()
+        for number, (n, rate) in enumerate(zip(pieces, (0.1, 0.01)))
+    ]
+    found = [(t.part, pytest.approx(t.learning_rate), max(t.steps)) for t in tasks]
+    assert found == expected
+    assert {task.optimizer for task in tasks} == {"sgd"}

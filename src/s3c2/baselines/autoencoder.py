@@ -20,6 +20,8 @@ from s3c2.base import digest_of_module
 from s3c2.checkpoint import fingerprint
 from s3c2.errors import StorageError
 from s3c2.networks import Architecture, Dropout
+from s3c2.optimizers import SGD
+from s3c2.published import IDEC_RATE_EPOCHS as RATE_EPOCHS
 from s3c2.randomness import Draws, Purpose, derived_seed
 from s3c2.rows import Rows
 from s3c2.stack import Stack
@@ -32,7 +34,7 @@ STAGE = "idec pretraining"
 # What the pretrained weights depend on, beside the rows.
 SETTINGS = (
     "network", "layers", "scale", "layer_epochs", "whole_epochs", "corruption", "batch_size",
-    "optimizer", "learning_rate", "precision", "pretrain_seed",
+    "pretrain_learning_rate", "precision", "pretrain_seed",
 )  # fmt: skip
 
 
@@ -153,33 +155,42 @@ def _denoise(
         name: Stack([nn.Sequential(*layers)], settings.precision).to(rows.device)
         for name, layers in (("encoder", encoder), ("decoder", decoder))
     }
-    first = Stack([nn.Sequential(*before)], settings.precision).to(rows.device)
-    seeds = [derived_seed(settings.pretrain_seed, Purpose.STAGE, part=len(before))]
-    draws = Draws(seeds, Purpose.PAIRS, rows.device)
+    given = Stack([nn.Sequential(*before)], settings.precision).to(rows.device)
     size = settings.batch_size
-
-    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
-        x = rows.take_replicas(draws.integers(step, size, rows.n))
-        with torch.no_grad():
-            x = first(x) if before else x.float()
-        stacks["encoder"].lay_dropout(size, seeds, step)
-        x_hat = stacks["decoder"](stacks["encoder"](x))
-        return {"loss": losses.reconstruction_error(x_hat.flatten(2), x.flatten(2), "mean").mean(1)}
-
     own = settings.encoder is not None
-    task = Task(
-        stage=STAGE,
-        stacks=nn.ModuleDict(stacks),
-        losses=losses_of,
-        steps=[epochs * -(-rows.n // size)],
-        optimizer=settings.optimizer or "adam",
-        learning_rate=settings.learning_rate,
-        foreign_seed=seeds[0] if own else None,
-        part=part,
-        capturable=settled and not own,
-    )
-    (history,) = train(task, run)
-    check_converged(history, STAGE)
+    complete = True
+    # A task for each rate: a captured step keeps its own.
+    for number, first in enumerate(range(0, epochs, RATE_EPOCHS)):
+        last = min(first + RATE_EPOCHS, epochs)
+        seeds = [derived_seed(settings.pretrain_seed, Purpose.STAGE, 100 * number + len(before))]
+        draws = Draws(seeds, Purpose.PAIRS, rows.device)
+
+        def losses_of(
+            step: int | Tensor, seeds: Sequence[int] = seeds, draws: Draws = draws
+        ) -> dict[str, Tensor]:
+            x = rows.take_replicas(draws.integers(step, size, rows.n))
+            with torch.no_grad():
+                x = given(x) if before else x.float()
+            stacks["encoder"].lay_dropout(size, seeds, step)
+            x_hat = stacks["decoder"](stacks["encoder"](x))
+            error = losses.reconstruction_error(x_hat.flatten(2), x.flatten(2), "mean")
+            return {"loss": error.mean(1)}
+
+        task = Task(
+            stage=STAGE,
+            stacks=nn.ModuleDict(stacks),
+            losses=losses_of,
+            steps=[(last - first) * -(-rows.n // size)],
+            optimizer=SGD,
+            learning_rate=settings.pretrain_learning_rate * 0.1**number,
+            foreign_seed=seeds[0] if own else None,
+            part=part if epochs <= RATE_EPOCHS else f"{part}, epochs {first + 1}–{last}",
+            capturable=settled and not own,
+        )
+        (history,) = train(task, run)
+        check_converged(history, STAGE, "pretrain_learning_rate")
+        stacks["encoder"].clear_dropout()
+        complete = complete and len(history.get("loss", ())) == max(task.steps)
     trained = [stacks[name].network(0).cpu() for name in ("encoder", "decoder")]
     there, back = (nn.Sequential(*part.children()) for part in trained)
-    return there, back, len(history.get("loss", ())) == max(task.steps)
+    return there, back, complete

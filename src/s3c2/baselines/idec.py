@@ -39,8 +39,6 @@ class IDEC(Baseline):
     reconstruction) and over the cannot-links (their likelihood). It ends when fewer than ``tol`` of
     the labels change from one epoch to the next.
 
-    The authors have pixels from 0 to 5.1; on other scales the reconstruction weighs otherwise.
-
     Parameters
     ----------
     n_clusters : int, default=8
@@ -69,14 +67,19 @@ class IDEC(Baseline):
         Length of the pretraining: of each layer by itself (dense networks only), then of the whole.
     corruption : float, default=0.2
         Share of inputs that are dropped in the pretraining.
+    pretrain_learning_rate : float, default=0.1
+        Of SGD with momentum in the pretraining; divided by 10 after every 100 epochs.
     pretrain_seed : int, default=0
         The seed of the pretraining. It is not ``random_state``, which decides the start of k-means
         and the batches: so the models of a grid share one pretraining.
     cache : path, optional
         Folder that keeps pretrained autoencoders. A fit on the same rows with the same settings of
         the pretraining takes the one it finds there.
-    optimizer, learning_rate, scale, contradictions, device, precision, random_state, verbose,
-    callbacks, checkpoint
+    scale : {None, "standard", "unit", "rms"}, default="rms"
+        "rms" divides all numbers by the root of their mean square: rates and weights are for rows
+        of that size, and the reconstruction of others weighs otherwise.
+    optimizer, learning_rate, contradictions, device, precision, random_state, verbose, callbacks,
+    checkpoint
         As in CluNet.
 
     Examples
@@ -99,6 +102,7 @@ class IDEC(Baseline):
         "reconstruction_weight",
     )  # fmt: skip
 
+    scale: str | None = "rms"
     decoder: nn.Module | None = None
     layers: tuple[int, ...] = published.IDEC_LAYERS
     epochs: int = published.IDEC_EPOCHS
@@ -113,6 +117,7 @@ class IDEC(Baseline):
     layer_epochs: int = published.IDEC_LAYER_EPOCHS
     whole_epochs: int = published.IDEC_WHOLE_EPOCHS
     corruption: float = published.IDEC_CORRUPTION
+    pretrain_learning_rate: float = published.IDEC_PRETRAIN_RATE
     pretrain_seed: int = 0
     cache: str | os.PathLike[str] | None = None
 
@@ -133,6 +138,7 @@ class IDEC(Baseline):
         check_number(self, "corruption", 0, 0.99)
         check_number(self, "tol", 0, 1)
         check_number(self, "assignment_power", 0.5)
+        check_number(self, "pretrain_learning_rate", 0)
 
     def _train_replicas(
         self, rows: Rows, replicas: Sequence[Replica], run: Run
