@@ -59,6 +59,12 @@ def test_restarts_committees_and_calibration(many_blobs, tmp_path):
         assert (S3C2.load(tmp_path).transform(X) == alone.transform(X)).all()
 
 
+def test_layers_may_be_a_list_or_a_tuple(blobs, blob_links, small):
+    grid = [(S3C2(3, **{**small, "layers": kind((32, 16))}), blob_links) for kind in (list, tuple)]
+    one, two = fit_many(blobs[0], grid)
+    assert (one.labels_ == two.labels_).all()
+
+
 def test_models_of_different_kinds_are_refused(blobs, blob_links):
     grid = [(S3C2(3, **BASE), blob_links), (S3C2(4, **BASE), blob_links)]
     with pytest.raises(ValueError, match="'n_clusters' is 3 in configuration 0 and 4 in"):

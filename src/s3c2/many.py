@@ -113,13 +113,16 @@ def _check_alike(models: Sequence[LinkClusterer]) -> None:
                 "own."
             )
         for name, value in model.get_params(deep=False).items():
-            if (
-                name not in kind._may_differ
-                and value != expected[name]
-                and value is not expected[name]
-            ):
+            if name not in kind._may_differ and not _equal(value, expected[name]):
                 raise ValueError(
                     f"fit_many trains models of one kind: '{name}' is {expected[name]!r} in "
                     f"configuration 0 and {value!r} in configuration {number}. They may differ in "
                     f"{', '.join(kind._may_differ)} and links; fit others in a call of their own."
                 )
+
+
+def _equal(one: Any, two: Any) -> bool:
+    """Whether two parameters are the same; a list of sizes is the same as a tuple of them."""
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
+        return tuple(one) == tuple(two)
+    return one is two or bool(one == two)

@@ -30,7 +30,7 @@ def run(store, monkeypatch, tmp_path):
 
 def lines(result):
     """What `where` says of each set, by name."""
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == int(" damaged  " in result.stdout), result.output
     told = [line.split(maxsplit=2) for line in result.stdout.splitlines()[2:]]
     return {name: (state, rest) for name, state, rest in told}
 
@@ -106,6 +106,9 @@ def test_where_tells_what_is_there(run, store, tmp_path, contents):
 def test_where_lists_the_files_of_one_set(run, store, tmp_path, contents):
     write_files(store.cache, {LETTERS: b"x"})
     result = run("where", "letters")
+    assert result.exit_code == 1
+    assert run("where", "mnist").exit_code == 0  # missing is no damage
+    assert run("where", "--json").exit_code == 1
     assert f"damaged  {store.cache / LETTERS}: it has 1 bytes instead of" in result.stdout
     given = replace(store, given=tmp_path / "nowhere")
     shown = run("where", "mnist", store=given).stdout

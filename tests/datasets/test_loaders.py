@@ -41,8 +41,17 @@ def test_all_names_are_there():
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(DatasetError, match="'cifar'. Choose one of mnist, fashion-mnist, letters"):
-        load("cifar")
+    with pytest.raises(DatasetError, match="'Cifar'. Choose one of mnist, fashion-mnist, letters"):
+        load("Cifar")
+
+
+def test_names_may_be_written_as_titles_or_functions(store, monkeypatch):
+    assert [load(name, store=store).name for name in ("MNIST", "Letters")] == ["mnist", "letters"]
+    monkeypatch.setattr("s3c2.datasets.images.load_fashion_mnist", lambda store: "found")
+    assert load("Fashion-MNIST") == load("fashion_mnist") == "found"
+    assert repr(load("mnist", store=store)).startswith(
+        "Dataset(mnist: 40 + 20 rows of (28, 28), 10 classes, from "
+    )
 
 
 def test_images(store, contents):

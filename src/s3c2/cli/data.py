@@ -40,11 +40,18 @@ def where(store: Store, name: str | None, as_json: bool) -> None:
     """Show where data sets are looked for, and whether they are there and sound.
 
     With NAME (mnist, fashion-mnist, letters, reuters or digits) every file of that set is listed.
+    The exit status is 1 if a file is damaged.
     """
     found = {n: [_find(store, file) for file in store.files[n]] for n in NAMES if name in (None, n)}
     if as_json:
         _print_places(store, found)
-        return
+    else:
+        _tell_places(store, name, found)
+    if any(one.damage for files in found.values() for one in files):
+        raise click.exceptions.Exit(1)
+
+
+def _tell_places(store: Store, name: str | None, found: dict[str, list[_Found]]) -> None:
     given = "is not set" if store.given is None else f"is {store.given}"
     mistyped = " (no such folder)" if store.given and not store.given.is_dir() else ""
     click.echo(f"S3C2_DATA {given}{mistyped}; the cache folder is {store.cache}.\n")

@@ -40,17 +40,22 @@ class Dataset:
     n_clusters: int
     source: str
 
+    def __repr__(self) -> str:
+        rows = f"{len(self.X_train):,} + {len(self.X_test):,} rows of {self.X_train.shape[1:]}"
+        return f"Dataset({self.name}: {rows}, {self.n_clusters} classes, from {self.source})"
+
 
 def load(name: str, *, store: Store | None = None) -> Dataset:
     """Load a data set by its name, as ``load_mnist`` and the others do.
 
     Parameters
     ----------
-    name : one of `NAMES`
+    name : one of `NAMES`, in any case
     store : where files are looked for; by default what `Store.of_user` gives
     """
+    given, name = name, name.lower().replace("_", "-")
     if name not in NAMES:
-        raise DatasetError(f"There is no data set {name!r}. Choose one of {', '.join(NAMES)}.")
+        raise DatasetError(f"There is no data set {given!r}. Choose one of {', '.join(NAMES)}.")
     module = importlib.import_module(f"s3c2.datasets.{_MODULES.get(name, name)}")
     dataset: Dataset = getattr(module, f"load_{name.replace('-', '_')}")(store=store)
     return dataset
