@@ -313,6 +313,54 @@ class TestClaims:
         assert found.verdict == verdict
         assert f"{found.held} of {found.of}" == held
 
+    @pytest.mark.parametrize(("fall", "verdict"), [(0.03, "holds"), (0.01, "does not hold")])
+    def test_a_method_is_unstable_where_it_falls_by_more_than_the_margin(self, fall, verdict):
+        curve = dict(zip(runs.FULL.budgets, (0.5, 0.5 - fall, 0.6, 0.7, 0.7, 0.7)))
+        dense = {(s, "IDEC", n): v for s in ("mnist", "letters") for n, v in curve.items()}
+        assert claims.idec_unstable(SimpleNamespace(dense=dense)).verdict == verdict
+
+    @pytest.mark.parametrize(
+        ("best", "safe", "moves"),
+        [
+            (lambda n: 0.25, "holds", "does not hold"),
+            (lambda n: 0.1 if n < 500 else 0.3, "holds in part", "holds"),
+            (lambda n: 0.5, "does not hold", "does not hold"),
+        ],
+    )
+    def test_thresholds(self, best, safe, moves):
+        sets, budgets = runs.FULL.datasets, runs.FULL.budgets
+        values = {
+            (s, T, n): 0.8 - abs(T - best(n)) / 3
+            for s in sets for n in budgets for T in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+        }  # fmt: skip
+        results = SimpleNamespace(thresholds=values)
+        assert claims.safe_thresholds(results).verdict == safe
+        assert claims.lower_then_higher(results).verdict == moves
+
+    def test_the_semi_supervised_labnet_helps_with_few_links(self):
+        gains = dict(zip(runs.FULL.budgets, (0.2, 0.1, 0.0, 0.0, -0.1, -0.1)))
+        results = SimpleNamespace(
+            differences={(s, m, n): gain for s in runs.FULL.images for m in ("nmi", "cl_rate")
+                         for n, gain in gains.items()}
+        )  # fmt: skip
+        assert claims.semi_supervised_helps(results).verdict == "holds"
+        assert claims.semi_supervised_cl_rate(results).verdict == "holds"
+        losses = SimpleNamespace(differences={k: -v for k, v in results.differences.items()})
+        assert claims.semi_supervised_helps(losses).verdict == "does not hold"
+
+    def test_idec_is_the_best_in_one_case_alone(self):
+        others = ("S3C2", claims.SEMI, "d-graph", "DCPR", "NNclustering")
+        places = [(s, n) for s in runs.FULL.images for n in runs.FULL.budgets]
+        values = {(s, m, n): 0.5 for s, n in places for m in others}
+        values |= {(s, "IDEC", n): 0.4 + 0.2 * ((s, n) == ("mnist", 5000)) for s, n in places}
+        assert claims.idec_wins_once(SimpleNamespace(convolutional=values)).verdict == "holds"
+        lead = claims.convolutional_lead(SimpleNamespace(convolutional=values))
+        assert (lead.held, lead.of) == (0, 72)  # a tie is not ahead
+        values["mnist", "IDEC", 100] = 0.9
+        found = claims.idec_wins_once(SimpleNamespace(convolutional=values))
+        assert (found.held, found.of) == (11, 12)
+        assert found.numbers == "IDEC is best at: MNIST 100, MNIST 5,000"
+
     def test_most_cases_are_enough_where_the_paper_says_most(self):
         assert findings.Finding(13, 24, "", most=True).verdict == "holds"
         assert findings.Finding(12, 24, "", most=True).verdict == "holds in part"
