@@ -6,9 +6,11 @@ python benchmarks/gpu_profile.py          # writes benchmarks/results/gpu-profil
 from __future__ import annotations
 
 import torch
+from sklearn.base import clone
 from torch.profiler import ProfilerActivity, profile
 
-from s3c2 import LabNet, Links
+from s3c2 import LabNet, Links, fit_many
+from s3c2.baselines import IDEC, NNClustering
 from s3c2.callbacks import AfterStep
 from s3c2.clunet import CluNet, CluNetReplica, train_clunets
 from s3c2.labnet import LabNetReplica, train_labnets
@@ -21,12 +23,12 @@ from tables import publish
 FIRST, LAST, SHOWN = 20, 120, 12
 
 
-def kernels(what: str, train) -> list[dict[str, object]]:
-    """Rows of the table for one kind of step; ``train`` takes callbacks."""
+def kernels(what: str, train, stage: str | None = None) -> list[dict[str, object]]:
+    """Rows of the table for one kind of step; ``train`` takes callbacks, ``stage`` is which."""
     profiler = profile(activities=[ProfilerActivity.CUDA])
 
     def watch(step) -> None:
-        if step.step in (FIRST, LAST):
+        if step.step in (FIRST, LAST) and stage in (None, step.stage):
             torch.cuda.synchronize()
             profiler.start() if step.step == FIRST else profiler.stop()
 
@@ -65,17 +67,37 @@ def main() -> None:
                 settings, rows, some, Run(settings, watch)
             ),
         )
-    images, y = data(10_000, (1, 28, 28), 10)
+    images, of_images = data(40_000, (1, 28, 28), 10)
     image_rows = Rows(images, (1, 28, 28), device=device)
     for precision in ("float32", "bf16"):
         settings = LabNet(network="convolutional", steps=LAST + 1, precision=precision, verbose=0)
-        some = [LabNetReplica(links_of(y), r) for r in range(REPLICAS)]
+        some = [LabNetReplica(links_of(of_images), r) for r in range(REPLICAS)]
         table += kernels(
             f"{REPLICAS} convolutional LabNets, {precision}",
             lambda watch, settings=settings, some=some: train_labnets(
                 settings, image_rows, some, Run(settings, watch)
             ),
         )
+    # An epoch of IDEC begins with the batches of all rows, more of them than are watched here.
+    short = {"precision": "bf16", "layer_epochs": 0, "whole_epochs": 0, "epochs": 1}
+    for network, x, labels, count in (("dense", X, y, 15), ("convolutional", images, of_images, 5)):
+        given = links_of(labels)
+
+        def grid(model, count, x=x, given=given):
+            """Train so many models of this kind together."""
+            return lambda watch: fit_many(
+                x,
+                [(clone(model).set_params(random_state=r, verbose=0, callbacks=watch), given)
+                 for r in range(count)],
+            )  # fmt: skip
+
+        whole = IDEC(10, network=network, **{**short, "whole_epochs": 1})
+        what = f"pretraining of 1 {network} IDEC, bf16"
+        table += kernels(what, grid(whole, 1), "idec pretraining")
+        idec = IDEC(10, network=network, **short)
+        table += kernels(f"{count} {network} IDECs, bf16", grid(idec, count), "idec")
+        nets = NNClustering(10, network=network, precision="bf16", steps=LAST + 1)
+        table += kernels(f"{REPLICAS} {network} NNclusterings, bf16", grid(nets, REPLICAS))
     publish("gpu-profile", table)
 
 
