@@ -66,7 +66,7 @@ def test_unit_scaling(X, chunk, monkeypatch):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_scaling_by_the_root_of_the_mean_square(X, form, monkeypatch):
+def test_scaling_by_the_root_of_the_mean_square(X, form):
     scaling = Scaling.learn("rms", form(X))
     expected = X / np.sqrt((X.astype(np.float64) ** 2).mean())
     assert np.allclose(scaling.apply(X), expected, rtol=1e-5)

@@ -139,6 +139,46 @@ def test_batch_normalisation_of_a_stack_is_each_replicas_own():
         assert torch.equal(trained(x[r]), alone.eval()(x[r]))
 
 
+@pytest.mark.parametrize("size", [(1, 28, 28), (3, 8, 9)])  # convolutions unpadded, and padded
+def test_lenets_of_a_stack_are_those_alone(size):
+    from s3c2.networks import initialised, lenet_clusters
+
+    networks = [initialised(lenet_clusters(size, 4), seed) for seed in range(2)]
+    stacked = Stack(networks).train()
+    x = torch.rand(2, 6, *size)
+    y = stacked(x)
+    for r, alone in enumerate(networks):
+        assert torch.allclose(y[r], alone(x[r]), atol=1e-6)
+        for one, two in zip(stacked.network(r).state_dict().values(), alone.state_dict().values()):
+            assert torch.allclose(one, two, atol=1e-6)
+
+
+def test_a_replica_that_ends_early_keeps_its_running_means():
+    from s3c2.training import Task, train
+
+    def networks():
+        torch.manual_seed(0)
+        return [nn.Sequential(nn.Linear(5, 16), nn.BatchNorm1d(16)) for _ in range(2)]
+
+    x = torch.rand(2, 10, 32, 5)
+
+    def trained(some, steps):
+        stacked = Stack([networks()[r] for r in some])
+        task = Task(
+            stage="test", stacks=nn.ModuleDict({"a": stacked}), steps=steps,
+            losses=lambda step: {"loss": stacked(x[some, step]).square().mean((1, 2))},
+            optimizer="adam", learning_rate=1e-2,
+        )  # fmt: skip
+        train(task, Run(None))
+        return [stacked.network(r) for r in range(len(some))]
+
+    together = trained([0, 1], [4, 9])
+    for r, steps in ((0, 4), (1, 9)):
+        (alone,) = trained([r], [steps])
+        assert same_weights(together[r], alone)
+        assert int(alone[1].num_batches_tracked) == steps
+
+
 def test_a_stack_runs_each_replica_on_its_own_rows():
     kind = Architecture("dense", (16, 8, 4), 0.0)
     networks = [kind.build_encoder((3, 5), seed) for seed in range(4)]

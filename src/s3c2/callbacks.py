@@ -23,7 +23,7 @@ class Step:
         the next step writes into the same tensors: clone what you keep
 
     Replicas that do not fit into one stack are trained in parts, and each part counts its steps
-    from 0.
+    from 0; so does each layer of IDEC's pretraining, and each rate of its learning.
     """
 
     __slots__ = ("stage", "step", "steps", "terms")

@@ -49,7 +49,7 @@ class Layer:
     kind : PLAIN, POOL behind the convolution or UP before it
     transposed : whether the filters are those of a transposed convolution
     relu : bool
-    padded : whether the image is padded, so that the convolution keeps its size; PLAIN may be not
+    padded : whether the image is padded, so that the convolution keeps its size; without is PLAIN
     dropout : Dropout, optional
     name : the convolution's, in its network
     length : number of modules that this stands for
@@ -153,10 +153,11 @@ def convolve(x: Tensor, weight: Tensor, bias: Tensor, layer: Layer) -> Tensor:
 def _one_by_one(x: Tensor, weight: Tensor, bias: Tensor, layer: Layer) -> Tensor:
     """The same by torch's own convolutions, one replica after another."""
     convolution = functional.conv_transpose2d if layer.transposed else functional.conv2d
+    pad = weight.shape[-1] // 2 if layer.padded else 0
     found = []
     for x_r, weight_r, bias_r in zip(x, weight, bias):
         y = functional.interpolate(x_r, scale_factor=2) if layer.kind == UP else x_r
-        y = convolution(y, weight_r, bias_r, padding=weight.shape[-1] // 2 * layer.padded)
+        y = convolution(y, weight_r, bias_r, padding=pad)
         y = functional.max_pool2d(y, 2) if layer.kind == POOL else y
         found.append(y.relu() if layer.relu else y)
     together = torch.stack(found)

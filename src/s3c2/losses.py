@@ -186,8 +186,8 @@ def student_assignment(z: Tensor, centres: Tensor, power: float = 1.0) -> Tensor
     -------
     (..., rows, K)
     """
-    near = 1 / (1 + squared_distance(z.unsqueeze(-2), centres.unsqueeze(-3))) ** power
-    return near / near.sum(-1, keepdim=True)
+    d2 = squared_distance(z.unsqueeze(-2), centres.unsqueeze(-3))
+    return (-power * d2.log1p()).softmax(-1)  # as it stands, but without overflow
 
 
 def target_distribution(q: Tensor) -> Tensor:

@@ -68,8 +68,8 @@ class Stack(nn.Module):
             return
         if not is_sequence(networks[0]):
             raise ValueError(
-                "Only sequences of dense and convolutional layers run as a stack; train others "
-                "one by one."
+                "Only sequences of dense, convolutional and batch normalisation layers run as a "
+                "stack; train others one by one."
             )
         parameters = [dict(n.named_parameters()) for n in networks]
         self._names = list(parameters[0])

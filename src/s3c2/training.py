@@ -295,14 +295,16 @@ def converged(history: History) -> bool:
     return bool(np.isfinite(history.get("loss", np.zeros(0))).all())
 
 
-def check_converged(history: History, stage: str, rate: str = "learning_rate") -> None:
-    """Refuse a history whose loss left the numbers; ``rate`` is the parameter that may mend it."""
+DIVERGED = "Scale the data (scale='standard') or lower learning_rate."
+
+
+def check_converged(history: History, stage: str, mend: str = DIVERGED) -> None:
+    """Refuse a history whose loss left the numbers, and say what may mend it."""
     if not converged(history):
         loss = history["loss"]
         raise DataError(
             f"The loss of {stage} was {loss[~np.isfinite(loss)][0]} at step "
-            f"{int(np.argmin(np.isfinite(loss)))}: training diverged. Scale the data "
-            f"(scale='standard') or lower {rate}."
+            f"{int(np.argmin(np.isfinite(loss)))}: training diverged. {mend}"
         )
 
 

@@ -16,7 +16,7 @@ from s3c2.baselines.autoencoder import Autoencoder
 from s3c2.baselines.epochs import Epochs
 from s3c2.clusterer import Replica
 from s3c2.errors import StorageError
-from s3c2.rows import Rows
+from s3c2.rows import Rows, Scaling
 from s3c2.stack import Stack
 
 QUICK = {
@@ -116,7 +116,7 @@ def test_pretraining_learns_to_reconstruct(blobs, tmp_path):
     model = IDEC(
         3, **{**QUICK, "layer_epochs": 20, "whole_epochs": 100, "epochs": 1, "scale": None}
     )
-    model.set_params(corruption=0.05, cache=tmp_path, learning_rate=3e-3).fit(X, links=links)
+    model.set_params(corruption=0.05, cache=tmp_path).fit(X, links=links)
     after = Autoencoder.build(model, (5,))
     from s3c2 import storage
 
@@ -137,7 +137,10 @@ def test_the_cache_spares_the_pretraining_and_changes_nothing(blobs, blob_links,
     assert {stage for stage, *_ in steps_of(model, X, blob_links)} == {"idec"}
     again = clone(model).fit(X, links=blob_links)
     assert (again.predict_proba(X) == expected.predict_proba(X)).all()
-    for changed in ({"whole_epochs": 7}, {"pretrain_seed": 1}, {"layers": (32, 8)}):
+    for changed in (
+        {"whole_epochs": 7}, {"pretrain_seed": 1}, {"layers": (32, 8)},
+        {"pretrain_learning_rate": 0.05},
+    ):  # fmt: skip
         other = clone(model).set_params(**changed)
         assert "idec pretraining" in {stage for stage, *_ in steps_of(other, X, blob_links)}
     other = X.copy()
@@ -147,6 +150,41 @@ def test_the_cache_spares_the_pretraining_and_changes_nothing(blobs, blob_links,
     other = clone(model).set_params(random_state=7, must_weight=0.5)
     links = Links.from_labels(blobs[1], 30, random_state=1)
     assert {stage for stage, *_ in steps_of(other, X, links)} == {"idec"}
+
+
+def test_the_assignment_of_the_paper_is_kept_with_the_model(blobs, blob_links, tmp_path):
+    X = blobs[0]
+    model = IDEC(3, **QUICK, assignment_power=1.0).fit(X, links=blob_links)
+    z = model.network_[0](torch.from_numpy(Scaling.learn("standard", X).apply(X)))
+    near = 1 / (1 + (z[:, None] - model.network_[1].centres).square().sum(-1))
+    expected = (near / near.sum(1, keepdim=True)).detach().numpy()
+    assert np.allclose(model.predict_proba(X), expected, atol=1e-5)
+    model.save(tmp_path)
+    assert (IDEC.load(tmp_path).predict_proba(X) == model.predict_proba(X)).all()
+    far = model.set_params(assignment_power=2.0).fit(X, links=blob_links).predict_proba(1e12 * X)
+    assert np.allclose(far.sum(1), 1)
+
+
+def test_a_callback_ends_the_layer_whatever_rates_are_left(blobs, blob_links, monkeypatch):
+    monkeypatch.setattr(autoencoder, "RATE_EPOCHS", 2)
+    seen = []
+
+    def stop(step):
+        seen.append(step)
+        return step.stage == "idec pretraining" and len(seen) == 5
+
+    settings = {**QUICK, "layers": (32, 8), "whole_epochs": 0}
+    IDEC(3, **settings, callbacks=stop).fit(blobs[0], links=blob_links)
+    pretraining = [step for step in seen if step.stage == "idec pretraining"]
+    assert len(pretraining) == 5 + 4 * 4  # the second layer has all its 4 epochs of 4 steps
+
+
+def test_an_embedding_that_died_is_told(blobs, blob_links):
+    own = nn.Linear(5, 4)
+    nn.init.zeros_(own.weight)
+    model = IDEC(3, **{**QUICK, "whole_epochs": 0}, encoder=own)
+    with pytest.warns(UserWarning, match="fewer than 3 different embeddings"):
+        model.fit(blobs[0], links=blob_links)
 
 
 def test_a_pretraining_that_was_ended_early_is_not_kept(blobs, blob_links, tmp_path):
@@ -263,7 +301,7 @@ def test_own_autoencoder(blobs, blob_links, tmp_path):
 
 
 def test_a_pretraining_that_diverges_is_told(blobs, blob_links):
-    with pytest.raises(ValueError, match=r"pretraining was .* or lower pretrain_learning_rate"):
+    with pytest.raises(ValueError, match=r"pretraining was .* Lower pretrain_learning_rate"):
         IDEC(3, **QUICK, pretrain_learning_rate=1e30).fit(blobs[0], links=blob_links)
 
 

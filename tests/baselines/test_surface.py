@@ -11,7 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
 
 from s3c2 import S3C2, CluNet, LabNet, Links, baselines, checkpoint, fit_many
-from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
+from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering, autoencoder
 from s3c2.errors import LinksError, StorageError
 
 # (baseline, settings for the blobs, settings for digits)
@@ -106,6 +106,7 @@ def test_an_interrupted_fit_ends_as_an_uninterrupted_one(
     model, blobs, blob_links, tmp_path, monkeypatch
 ):
     X, _ = blobs
+    monkeypatch.setattr(autoencoder, "RATE_EPOCHS", 2)  # of IDEC: the rate falls, too
     expected = clone(model).fit(X, links=blob_links)
     steps = []
     monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)

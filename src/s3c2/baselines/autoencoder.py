@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from s3c2.baselines.idec import IDEC
 
 STAGE = "idec pretraining"
+DIVERGED = "Lower pretrain_learning_rate, or look for rows far larger than the others."
 # What the pretrained weights depend on, beside the rows.
 SETTINGS = (
     "network", "layers", "scale", "layer_epochs", "whole_epochs", "corruption", "batch_size",
@@ -188,9 +189,11 @@ def _denoise(
             capturable=settled and not own,
         )
         (history,) = train(task, run)
-        check_converged(history, STAGE, "pretrain_learning_rate")
+        check_converged(history, STAGE, DIVERGED)
         stacks["encoder"].clear_dropout()
-        complete = complete and len(history.get("loss", ())) == max(task.steps)
+        complete = len(history.get("loss", ())) == max(task.steps)
+        if not complete:
+            break
     trained = [stacks[name].network(0).cpu() for name in ("encoder", "decoder")]
     there, back = (nn.Sequential(*part.children()) for part in trained)
     return there, back, complete

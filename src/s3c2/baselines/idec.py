@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
@@ -54,7 +56,7 @@ class IDEC(Baseline):
     epochs : int, default=500
         At most so many epochs.
     tol : float, default=0.001
-    assignment_power : float, default=2.0
+    assignment_power : float from 0.5 to 100, default=2.0
         A row belongs to a centre at distance d as (1 + d²)^−power, of all centres. The authors'
         paper has 1, Student's t with one degree of freedom; their code has 2, and surer labels.
     batch_size : int, default=256
@@ -77,7 +79,8 @@ class IDEC(Baseline):
         the pretraining takes the one it finds there.
     scale : {None, "standard", "unit", "rms"}, default="rms"
         "rms" divides all numbers by the root of their mean square: rates and weights are for rows
-        of that size, and the reconstruction of others weighs otherwise.
+        of that size. With others the reconstruction weighs otherwise, and larger ones need a lower
+        ``pretrain_learning_rate``.
     optimizer, learning_rate, contradictions, device, precision, random_state, verbose, callbacks,
     checkpoint
         As in CluNet.
@@ -137,7 +140,7 @@ class IDEC(Baseline):
             check_number(self, f"{name}_weight", 0)
         check_number(self, "corruption", 0, 0.99)
         check_number(self, "tol", 0, 1)
-        check_number(self, "assignment_power", 0.5)
+        check_number(self, "assignment_power", 0.5, 100)
         check_number(self, "pretrain_learning_rate", 0)
 
     def _train_replicas(
@@ -148,6 +151,14 @@ class IDEC(Baseline):
             return [Trained(network, {"loss": np.zeros(0, np.float32)}) for _ in replicas]
         autoencoder = pretrained_autoencoder(self, rows, run)
         embedding = apply_to_rows(autoencoder.encoder, rows, "embedding", self.verbose)
+        if len(np.unique(embedding, axis=0)) < min(self.n_clusters, rows.n):
+            warnings.warn(
+                f"The pretrained autoencoder gives all rows fewer than {self.n_clusters} different "
+                "embeddings: it learned nothing of them, unless the rows are alike. Lower "
+                "pretrain_learning_rate, or use scale='rms'.",
+                UserWarning,
+                stacklevel=4,
+            )
         seeds = {replica.seed for replica in replicas}
         centres = {seed: self._start(embedding, seed) for seed in seeds}
         autoencoder.encoder.cpu()
@@ -172,7 +183,8 @@ class IDEC(Baseline):
         """Centres by k-means."""
         kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=seed % 2**32)
         # The sums of two threads are the same in either order, those of more are not.
-        with threadpool_limits(limits=2, user_api="openmp"):
+        with threadpool_limits(limits=2, user_api="openmp"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the one before says more
             kmeans.fit(embedding)
         return torch.from_numpy(kmeans.cluster_centers_.astype(np.float32))
 

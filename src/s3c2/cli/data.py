@@ -33,7 +33,9 @@ def data(ctx: click.Context) -> None:
 
 
 @data.command(epilog=example("s3c2 data where", "s3c2 data where mnist"))
-@click.argument("name", metavar="[NAME]", type=click.Choice(NAMES), required=False)
+@click.argument(
+    "name", metavar="[NAME]", type=click.Choice(NAMES, case_sensitive=False), required=False
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_obj
 def where(store: Store, name: str | None, as_json: bool) -> None:
@@ -67,7 +69,7 @@ def _tell_places(store: Store, name: str | None, found: dict[str, list[_Found]])
 
 
 @data.command(epilog=example("s3c2 data fetch mnist", "s3c2 data fetch all"))
-@click.argument("name", metavar="NAME", type=click.Choice([*NAMES, ALL]))
+@click.argument("name", metavar="NAME", type=click.Choice([*NAMES, ALL], case_sensitive=False))
 @click.option("--json", "as_json", is_flag=True, help="Print the places as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress and no messages.")
 @click.pass_obj

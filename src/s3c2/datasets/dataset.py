@@ -53,7 +53,7 @@ def load(name: str, *, store: Store | None = None) -> Dataset:
     name : one of `NAMES`, in any case
     store : where files are looked for; by default what `Store.of_user` gives
     """
-    given, name = name, name.lower().replace("_", "-")
+    given, name = name, str(name).lower().replace("_", "-")
     if name not in NAMES:
         raise DatasetError(f"There is no data set {given!r}. Choose one of {', '.join(NAMES)}.")
     module = importlib.import_module(f"s3c2.datasets.{_MODULES.get(name, name)}")
