@@ -61,7 +61,9 @@ def main(experiment: Experiment, text: str | None, argv: Sequence[str] | None = 
         and (not args.dataset or run.dataset in args.dataset)
     ]
     if runs and not wanted:
-        made.error(f"{experiment.name} has no such runs: look at --only, --dataset and --quick")
+        methods = ", ".join(dict.fromkeys(run.method for run in runs))
+        datasets = ", ".join(dict.fromkeys(run.dataset for run in runs))
+        made.error(f"{experiment.name} has no such runs, but of {methods} on {datasets}")
     if wanted and not args.plot_only:
         try:
             wanted[0].model().set_params(device=args.device)._device()
@@ -80,8 +82,21 @@ def parser(text: str) -> argparse.ArgumentParser:
     add("--quick", action="store_true", help="digits and few steps: minutes on a CPU")
     add("--device", default="auto", help="auto (a GPU if there is one), cuda or cpu")
     add("--precision", default="float32", choices=("float32", "bf16"))
-    add("--only", nargs="+", choices=tuple(METHODS), metavar="METHOD", help="these methods alone")
-    add("--dataset", nargs="+", choices=NAMES, metavar="NAME", help="these data sets alone")
+    add(
+        "--only",
+        nargs="+",
+        choices=tuple(METHODS),
+        metavar="METHOD",
+        help=f"these methods alone: {', '.join(METHODS)}",
+    )
+    add(
+        "--dataset",
+        nargs="+",
+        choices=NAMES,
+        metavar="NAME",
+        type=str.lower,
+        help=f"these data sets alone: {', '.join(NAMES)}",
+    )
     add("--group", type=positive, metavar="N", help="train at most N runs together")
     add("--steps", type=positive, metavar="N", help="with --quick: N CluNet steps, others alike")
     add("--budget-seconds", type=positive, metavar="S", help="begin no group after S seconds")
@@ -120,7 +135,10 @@ def train_group(group: Sequence[Run], path: Path, args: argparse.Namespace) -> f
     """Train runs together and write their rows; the seconds of training."""
     data = load(group[0].dataset, group[0].network)
     links = {run: links_of(data.y_train, *run) for run in {_links_key(run) for run in group}}
-    settings = {"n_clusters": data.n_clusters, "device": args.device, "precision": args.precision}
+    settings = {
+        "n_clusters": data.n_clusters, "device": args.device, "precision": args.precision,
+        "verbose": 1,
+    }  # fmt: skip
     grid = [(run.model().set_params(**settings), links[_links_key(run)]) for run in group]
     began = time.perf_counter()
     try:

@@ -155,7 +155,10 @@ class TestResume:
     @pytest.mark.parametrize(
         ("flags", "said"),
         [
-            (["--dataset", "mnist"], "figure_2 has no such runs"),  # a quick run is of digits
+            (
+                ["--dataset", "mnist"],
+                "figure_2 has no such runs, but of S3C2, d-graph, DCPR, IDEC on digits",
+            ),  # a quick run is of digits
             (["--dataset", "nonesuch"], "invalid choice: 'nonesuch'"),
             (["--group", "0"], "invalid positive value: '0'"),
         ],

@@ -171,7 +171,7 @@ class SiameseEstimator(BaseEstimator):
         except (RuntimeError, AssertionError) as error:
             raise ValueError(
                 f"The 'device' parameter is {self.device!r}, which is not to be had here: "
-                f"{str(error).splitlines()[0]} Use 'auto' or 'cpu'."
+                f"{str(error).splitlines()[0].rstrip('.')}. Use 'auto' or 'cpu'."
             ) from error
         return device
 
