@@ -118,7 +118,9 @@ def test_file_in_the_place_of_the_model(folder, monkeypatch):
     refused(folder.run(*fit_command()), "out/model: cannot be written: it is a file")
 
 
-@pytest.mark.parametrize("option", [["--threshold", "high"], ["--restarts", 0], ["--committee", 0]])
+@pytest.mark.parametrize(
+    "option", [["--threshold", "high"], ["--restarts", 0], ["--committee", 0], ["--dropout", 1]]
+)
 def test_options_refused_with_the_usage(folder, option):
     result = folder.run(*fit_command(), *option)
     assert result.exit_code == 2

@@ -74,6 +74,13 @@ def number_or_auto(value: str) -> float | str:
     "five more LabNets.  [default: 0.3]",
 )
 @click.option(
+    "--dropout",
+    type=click.FloatRange(0, 0.99),
+    metavar="RATE",
+    help="Share of units that are dropped in training; 0 may do better with few links.  [default: "
+    "0.1, convolutional 0.5]",
+)
+@click.option(
     "--restarts",
     "n_restarts",
     type=click.IntRange(min=1),
@@ -153,8 +160,8 @@ def fit(
     n_empty = summary["sizes"].count(0)
     if n_empty:
         say(
-            f"{n_empty} of {n_clusters} clusters stayed empty. More links, more --clunet-steps or "
-            f"--restarts may fill them.",
+            f"{n_empty} of {n_clusters} clusters stayed empty. More links, a lower --threshold, "
+            f"--dropout 0 or --restarts may fill them.",
             quiet=quiet,
         )
     sizes = ", ".join(map(str, summary["sizes"]))
