@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from s3c2 import losses, published
 from s3c2.base import check_number
-from s3c2.clusterer import ClusterNetwork, LinkClusterer, train_cluster_networks
+from s3c2.clusterer import ClusterNetwork, train_cluster_networks
 from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows
 from s3c2.labnet import LabNet
@@ -61,8 +61,6 @@ class CluNet(ClusterNetwork):
     """
 
     _stage = "clunet"
-    # fit_many has no LabNet to hand on.
-    _fit_replicas = LinkClusterer._fit_replicas
 
     pair_losses_: NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from s3c2.metrics import pair_rates
 from s3c2.randomness import Purpose, derived_seed
 from s3c2.rows import Rows
 from s3c2.stack import Stack, Trained, train_stacks
-from s3c2.training import History, Losses, Run, Task, check_converged
+from s3c2.training import History, Losses, Run, Task
 
 
 class LinkClusterer(ClusterMixin, SiameseEstimator, ABC):
@@ -175,7 +175,7 @@ class LinkClusterer(ClusterMixin, SiameseEstimator, ABC):
 class ClusterNetwork(LinkClusterer):
     """A clusterer that is one network p, with a softmax over the clusters.
 
-    A subclass supplies ``_train_replicas``; where its network is not CluNet's, ``_build_network``.
+    A subclass whose network is not CluNet's supplies ``_build_network``.
     """
 
     _stage: ClassVar[str]
@@ -197,33 +197,6 @@ class ClusterNetwork(LinkClusterer):
     def _check_parameters(self) -> None:
         self._check_shared_parameters()
         check_number(self, "n_clusters", 1, whole=True)
-
-    def _fit_replicas(
-        self,
-        models: Sequence[Self],
-        rows: Rows,
-        links: Sequence[Links],
-        seeds: Sequence[int],
-        run: Run,
-    ) -> dict[int, DataError]:
-        replicas = [Replica(*one) for one in zip(models, links, seeds)]
-        failed: dict[int, DataError] = {}
-        for i, trained in enumerate(self._train_replicas(rows, replicas, run)):
-            try:
-                check_converged(trained.history, self._stage)
-            except DataError as error:
-                failed[i] = error
-                continue
-            models[i]._adopt(self)
-            models[i].network_, models[i].history_ = trained.network, trained.history
-            models[i].labels_ = models[i]._labels(rows)
-        return failed
-
-    def _train_replicas(
-        self, rows: Rows, replicas: Sequence[Replica], run: Run
-    ) -> Sequence[Trained]:
-        """Train the networks of all replicas."""
-        raise NotImplementedError
 
     def _training(self) -> published.Training:
         """Batch, length and optimiser: the published ones, or what the parameters say."""
