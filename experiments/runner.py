@@ -59,11 +59,16 @@ def main(experiment: Experiment, text: str | None, argv: Sequence[str] | None = 
         for run in runs
         if (not args.only or run.method in args.only)
         and (not args.dataset or run.dataset in args.dataset)
+        and (not args.links or run.n_links in args.links)
     ]
     if runs and not wanted:
         methods = ", ".join(dict.fromkeys(run.method for run in runs))
         datasets = ", ".join(dict.fromkeys(run.dataset for run in runs))
-        made.error(f"{experiment.name} has no such runs, but of {methods} on {datasets}")
+        budgets = ", ".join(dict.fromkeys(str(run.n_links) for run in runs))
+        made.error(
+            f"{experiment.name} has no such runs, but of {methods} on {datasets} with {budgets} "
+            "links"
+        )
     if wanted and not args.plot_only:
         try:
             wanted[0].model().set_params(device=args.device)._device()
@@ -97,6 +102,7 @@ def parser(text: str) -> argparse.ArgumentParser:
         type=str.lower,
         help=f"these data sets alone: {', '.join(NAMES)}",
     )
+    add("--links", nargs="+", type=positive, metavar="N", help="these numbers of links alone")
     add("--group", type=positive, metavar="N", help="train at most N runs together")
     add("--steps", type=positive, metavar="N", help="with --quick: N CluNet steps, others alike")
     add("--budget-seconds", type=positive, metavar="S", help="begin no group after S seconds")

@@ -148,9 +148,10 @@ class TestResume:
         monkeypatch.setattr(runner, "time", clock)
         assert len(self.neighbours("--group", "2", "--budget-seconds", "2")) == 2
 
-    def test_methods_and_data_sets_can_be_chosen(self):
-        start("figure_2", "--only", "DCPR", "--dataset", "digits")
-        assert {row["method"] for row in ledger.read(self.path)} == {"DCPR"}
+    def test_methods_data_sets_and_budgets_can_be_chosen(self):
+        start("figure_2", "--only", "DCPR", "--dataset", "digits", "--links", "60")
+        found = {(row["method"], row["n_links"]) for row in ledger.read(self.path)}
+        assert found == {("DCPR", "60")}
 
     @pytest.mark.parametrize(
         ("flags", "said"),
@@ -159,6 +160,7 @@ class TestResume:
                 ["--dataset", "mnist"],
                 "figure_2 has no such runs, but of S3C2, d-graph, DCPR, IDEC on digits",
             ),  # a quick run is of digits
+            (["--links", "7"], "with 60, 120 links"),
             (["--dataset", "nonesuch"], "invalid choice: 'nonesuch'"),
             (["--group", "0"], "invalid positive value: '0'"),
         ],

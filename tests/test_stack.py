@@ -11,7 +11,7 @@ from s3c2 import CluNet, LabNet, Links, stack
 from s3c2.callbacks import AfterStep
 from s3c2.checkpoint import Checkpoint
 from s3c2.clunet import CluNetReplica, train_clunets
-from s3c2.convolution import UP, Layer
+from s3c2.convolution import PLAIN, POOL, UP, Layer, _backwards, _forwards
 from s3c2.labnet import LabNetReplica, train_labnets
 from s3c2.networks import Architecture, Dropout
 from s3c2.randomness import Purpose, derived_seed
@@ -254,3 +254,14 @@ def test_a_layer_that_stands_for_several():
     last = Layer.first_of(modules[8:], (4, 4))
     assert (last.kind, last.relu, last.dropout, last.length) == (UP, False, None, 2)
     assert Layer.first_of(modules[8:], (3, 4)) is None  # more than twice as many pixels
+
+
+@pytest.mark.parametrize("table", [_forwards, _backwards])
+@pytest.mark.parametrize("kind", [PLAIN, POOL, UP])
+def test_tables_first_wanted_by_a_prediction_serve_gradients_too(table, kind):
+    table.cache_clear()
+    with torch.inference_mode():
+        kept = table(3, kind, torch.device("cpu"))
+    weight = torch.ones(kept.shape, requires_grad=True)
+    (weight * kept).sum().backward()
+    assert torch.equal(weight.grad, kept)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from s3c2 import S3C2, Callback, Links, checkpoint
+from s3c2 import S3C2, Callback, Links, checkpoint, training
 from s3c2.errors import StorageError
 from s3c2.optimizers import OPTIMIZERS, new_optimizer
 from s3c2.progress import Progress
@@ -134,6 +134,16 @@ def test_a_diverged_fit_leaves_no_checkpoint(blobs, blob_links, small, tmp_path)
     with pytest.raises(ValueError, match="diverged"):
         model.fit(blobs[0], links=blob_links)
     assert not path.exists()
+
+
+def test_a_training_without_hope_ends_before_its_length(blobs, blob_links, small, monkeypatch):
+    monkeypatch.setattr(training, "LOOKS", 5)
+    seen = []
+    changed = {"learning_rate": 1e38, "scale": None, "labnet_steps": 60}
+    model = S3C2(3, **{**small, **changed}, callbacks=lambda step: seen.append(step.step))
+    with pytest.raises(ValueError, match="at step [0-9]: training diverged"):
+        model.fit(blobs[0], links=blob_links)
+    assert len(seen) < 20
 
 
 def test_without_a_seed_a_resumed_fit_keeps_the_seed_it_began_with(

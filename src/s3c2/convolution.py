@@ -306,7 +306,8 @@ def _backwards(kernel: int, kind: int, device: torch.device) -> Tensor:
 
 def _both_ways(line: Tensor, device: torch.device) -> Tensor:
     """The table of rows and columns from that of one of them, by their product."""
-    return torch.kron(line, line).to(device)
+    with torch.inference_mode(False):  # it is kept: gradients may want it after a prediction did
+        return torch.kron(line, line).to(device)
 
 
 def _block(channels: int, across: int) -> int:

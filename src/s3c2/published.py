@@ -7,6 +7,7 @@ comment says which. Where the two differ the paper wins.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 LAYERS = (256, 256, 256)  # paper: two hidden layers of 256; LabNet's output 256
 THRESHOLD = 0.3  # paper: d² < 0.3
@@ -30,10 +31,23 @@ IDEC_CLUSTERING_WEIGHT = 0.1
 IDEC_MUST_WEIGHT = 0.1  # 1 for Fashion-MNIST
 IDEC_CANNOT_WEIGHT = 1.0
 IDEC_STARTS = 20  # of k-means
-IDEC_LAYER_EPOCHS, IDEC_WHOLE_EPOCHS = 300, 500  # of the pretraining
-IDEC_PRETRAIN_RATE = 0.1  # of SGD with momentum 0.9, in the pretraining
-IDEC_RATE_EPOCHS = 100  # after which that rate is divided by 10
+IDEC_LAYER_EPOCHS = 300  # of the pretraining of each layer
+IDEC_RATE_EPOCHS = 100  # of the pretraining, after which its rate is divided by 10
 IDEC_CORRUPTION = 0.2
+
+
+class Pretraining(NamedTuple):
+    """How IDEC's autoencoder is pretrained as a whole."""
+
+    optimizer: str
+    learning_rate: float  # at first
+    epochs: int
+
+
+IDEC_PRETRAINING = {
+    "dense": Pretraining("sgd", 0.1, 500),  # with momentum 0.9
+    "convolutional": Pretraining("adam", 1e-3, 200),  # ours: they have no convolutions
+}
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ History = dict[str, NDArray[np.float32]]
 Losses = Callable[[int | Tensor], dict[str, Tensor]]
 
 WARM_UP = 3  # eager steps before a step is captured on a GPU
+LOOKS = 500  # steps between looks whether all has diverged, for which a GPU is waited for
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def train(task: Task, run: Run) -> list[History]:
             if run.checkpoint is not None and run.checkpoint.due():
                 ends.lay_back_weights()
                 run.checkpoint.save(key, done, task.stacks, optimizer, history)
-            if stop:
+            if stop or (done % LOOKS == 0 and all_diverged(now.terms)):
                 break
     ends.lay_back_weights()
     task.stacks.eval()
@@ -288,6 +289,11 @@ def record(history: dict[str, Tensor], terms: dict[str, Tensor], step: int, step
         if name not in history:
             history[name] = torch.full((steps, len(term)), torch.nan, device=term.device)
         history[name][step] = term
+
+
+def all_diverged(terms: dict[str, Tensor]) -> bool:
+    """Whether no replica has a loss any more: then there is nothing left to train."""
+    return not bool(terms["loss"].isfinite().any())
 
 
 def converged(history: History) -> bool:

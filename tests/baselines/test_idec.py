@@ -305,6 +305,26 @@ def test_a_pretraining_that_diverges_is_told(blobs, blob_links):
         IDEC(3, **QUICK, pretrain_learning_rate=1e30).fit(blobs[0], links=blob_links)
 
 
+@pytest.mark.parametrize(
+    ("network", "optimizer", "rate", "epochs"),
+    [("dense", "sgd", 0.1, 500), ("convolutional", "adam", 1e-3, 200)],
+)
+def test_the_pretraining_is_each_networks_own(network, optimizer, rate, epochs, monkeypatch):
+    monkeypatch.setattr(autoencoder, "RATE_EPOCHS", 500)
+    tasks, train = [], autoencoder.train
+    monkeypatch.setattr(autoencoder, "train", lambda t, run: tasks.append(t) or train(t, run))
+    images = np.random.default_rng(0).random((40, 1, 8, 8), dtype=np.float32)
+    X = images.reshape(40, -1) if network == "dense" else images
+    links = Links.from_labels(np.arange(40) % 2, 20, random_state=0)
+    model = IDEC(2, network=network, layers=(8,), layer_epochs=0, epochs=1, verbose=0)
+    ending = {"callbacks": lambda step: True}  # ends every stage after a step
+    clone(model).set_params(**ending).fit(X, links=links)
+    given = {"pretrain_learning_rate": 0.01, "whole_epochs": 7}
+    clone(model).set_params(**ending, **given).fit(X, links=links)
+    found = [(task.optimizer, task.learning_rate, task.steps) for task in tasks if task.steps[0]]
+    assert found == [(optimizer, rate, [epochs]), (optimizer, 0.01, [7])]
+
+
 def test_the_rate_of_the_pretraining_falls_as_it_goes_on(blobs, blob_links, monkeypatch):
     monkeypatch.setattr(autoencoder, "RATE_EPOCHS", 3)
     tasks, train = [], autoencoder.train

@@ -20,7 +20,7 @@ from s3c2.base import digest_of_module
 from s3c2.checkpoint import fingerprint
 from s3c2.errors import StorageError
 from s3c2.networks import Architecture, Dropout
-from s3c2.optimizers import SGD
+from s3c2.published import IDEC_PRETRAINING, Pretraining
 from s3c2.published import IDEC_RATE_EPOCHS as RATE_EPOCHS
 from s3c2.randomness import Draws, Purpose, derived_seed
 from s3c2.rows import Rows
@@ -34,8 +34,8 @@ STAGE = "idec pretraining"
 DIVERGED = "Lower pretrain_learning_rate, or look for rows far larger than the others."
 # What the pretrained weights depend on, beside the rows.
 SETTINGS = (
-    "network", "layers", "scale", "layer_epochs", "whole_epochs", "corruption", "batch_size",
-    "pretrain_learning_rate", "precision", "pretrain_seed",
+    "network", "layers", "scale", "layer_epochs", "corruption", "batch_size", "precision",
+    "pretrain_seed",
 )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def pretrained_autoencoder(settings: IDEC, rows: Rows, run: Run) -> Autoencoder:
     if settings.encoder is None and settings.network == "dense":
         complete = _pretrain_layers(autoencoder, settings, rows, run)
     encoder, decoder, whole = _denoise(
-        settings, rows, run, "whole", settings.whole_epochs,
+        settings, rows, run, "whole", _pretraining(settings).epochs,
         [Dropout(settings.corruption, rows.shape), *autoencoder.encoder], list(autoencoder.decoder),
     )  # fmt: skip
     autoencoder = Autoencoder(nn.Sequential(*list(encoder)[1:]), decoder)
@@ -110,9 +110,21 @@ def _cached(settings: IDEC, rows: Rows, cache: str | os.PathLike[str]) -> Path:
         raise StorageError(f"The 'cache' folder '{cache}' cannot be written to. Name another one.")
     given = {name: getattr(settings, name) for name in SETTINGS}
     given["layers"] = [int(size) for size in settings.layers]
+    _, given["pretrain_learning_rate"], given["whole_epochs"] = _pretraining(settings)
     given["own"] = [digest_of_module(m) for m in (settings.encoder, settings.decoder)]
     mark = fingerprint(given, rows.X)
     return Path(cache) / f"autoencoder-{mark[:32]}.safetensors"
+
+
+def _pretraining(settings: IDEC) -> Pretraining:
+    """The pretraining of such a network, and what the settings change of it."""
+    usual = IDEC_PRETRAINING[settings.network]
+    rate, epochs = settings.pretrain_learning_rate, settings.whole_epochs
+    return Pretraining(
+        usual.optimizer,
+        usual.learning_rate if rate is None else rate,
+        usual.epochs if epochs is None else epochs,
+    )
 
 
 def _pretrain_layers(autoencoder: Autoencoder, settings: IDEC, rows: Rows, run: Run) -> bool:
@@ -159,6 +171,7 @@ def _denoise(
     given = Stack([nn.Sequential(*before)], settings.precision).to(rows.device)
     size = settings.batch_size
     own = settings.encoder is not None
+    how = _pretraining(settings)
     complete = True
     # A task for each rate: a captured step keeps its own.
     for number, first in enumerate(range(0, epochs, RATE_EPOCHS)):
@@ -182,8 +195,8 @@ def _denoise(
             stacks=nn.ModuleDict(stacks),
             losses=losses_of,
             steps=[(last - first) * -(-rows.n // size)],
-            optimizer=SGD,
-            learning_rate=settings.pretrain_learning_rate * 0.1**number,
+            optimizer=how.optimizer,
+            learning_rate=how.learning_rate * 0.1**number,
             foreign_seed=seeds[0] if own else None,
             part=part if epochs <= RATE_EPOCHS else f"{part}, epochs {first + 1}–{last}",
             capturable=settled and not own,

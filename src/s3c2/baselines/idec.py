@@ -65,12 +65,15 @@ class IDEC(Baseline):
         By default 0.1, 0.1, 1 and 1. The authors have a ``must_weight`` of 1 for Fashion-MNIST.
     n_init : int, default=20
         Starts of k-means.
-    layer_epochs, whole_epochs : int, default=300 and 500
-        Length of the pretraining: of each layer by itself (dense networks only), then of the whole.
+    layer_epochs : int, default=300
+        Length of the pretraining of each layer by itself; dense networks only.
+    whole_epochs : int, optional
+        Length of the pretraining of the whole, by default 500; 200 for convolutional networks.
     corruption : float, default=0.2
         Share of inputs that are dropped in the pretraining.
-    pretrain_learning_rate : float, default=0.1
-        Of SGD with momentum in the pretraining; divided by 10 after every 100 epochs.
+    pretrain_learning_rate : float, optional
+        Of the pretraining; divided by 10 after every 100 epochs. By default 0.1, of SGD with
+        momentum; for convolutional networks 0.001, of Adam, since SGD may diverge there.
     pretrain_seed : int, default=0
         The seed of the pretraining. It is not ``random_state``, which decides the start of k-means
         and the batches: so the models of a grid share one pretraining.
@@ -118,9 +121,9 @@ class IDEC(Baseline):
     reconstruction_weight: float = 1.0
     n_init: int = published.IDEC_STARTS
     layer_epochs: int = published.IDEC_LAYER_EPOCHS
-    whole_epochs: int = published.IDEC_WHOLE_EPOCHS
+    whole_epochs: int | None = None
     corruption: float = published.IDEC_CORRUPTION
-    pretrain_learning_rate: float = published.IDEC_PRETRAIN_RATE
+    pretrain_learning_rate: float | None = None
     pretrain_seed: int = 0
     cache: str | os.PathLike[str] | None = None
 
@@ -134,14 +137,15 @@ class IDEC(Baseline):
             )
         for name in ("epochs", "batch_size", "n_init"):
             check_number(self, name, 1, whole=True)
-        for name in ("layer_epochs", "whole_epochs", "pretrain_seed"):
+        for name in ("layer_epochs", "pretrain_seed"):
             check_number(self, name, 0, whole=True)
+        check_number(self, "whole_epochs", 0, whole=True, optional=True)
         for name in ("clustering", "must", "cannot", "reconstruction"):
             check_number(self, f"{name}_weight", 0)
         check_number(self, "corruption", 0, 0.99)
         check_number(self, "tol", 0, 1)
         check_number(self, "assignment_power", 0.5, 100)
-        check_number(self, "pretrain_learning_rate", 0)
+        check_number(self, "pretrain_learning_rate", 0, optional=True)
 
     def _train_replicas(
         self, rows: Rows, replicas: Sequence[Replica], run: Run
