@@ -48,7 +48,7 @@ def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
     for dataset, axes in axes_of.items():
         here = data[data["dataset"] == dataset]
         for measure, (_, colour, marker) in MEASURES.items():
-            curve(axes, here, measure, colour, marker, band=0.08)
+            curve(axes, here, measure, colour, marker, band=0.08, least=-1.0)
         axes.axhline(0, color="0.4", linewidth=0.8)
         finish(axes, dataset, data["n_links"], "semi-supervised − supervised")
     legend(figure, {name: (colour, marker, "-") for name, colour, marker in MEASURES.values()})

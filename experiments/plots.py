@@ -104,15 +104,24 @@ def short(n: float) -> str:
 
 
 def curve(
-    axes: Axes, data: pd.DataFrame, score: str, colour: Any, marker: str, band=0.13, **style: Any
+    axes: Axes,
+    data: pd.DataFrame,
+    score: str,
+    colour: Any,
+    marker: str,
+    *,
+    band: float = 0.13,
+    least: float = 0.0,
+    **style: Any,
 ) -> None:
-    """A score against the number of links, with a band of its spread."""
+    """A score, which is ``least`` at least, against the number of links, with its spread."""
     data = data.sort_values("n_links")
     x, y = data["n_links"].to_numpy(float), data[score].to_numpy(float)
     spread = np.nan_to_num(data[f"{score}_std"].to_numpy(float))
     style = {"linewidth": 1.6, "markersize": 4.5, **style}
     axes.plot(x, y, color=colour, marker=marker, **style)
-    axes.fill_between(x, y - spread, y + spread, color=colour, alpha=band, linewidth=0)
+    low = np.maximum(y - spread, least)
+    axes.fill_between(x, low, y + spread, color=colour, alpha=band, linewidth=0)
 
 
 def legend(figure: Figure, entries: dict[str, tuple[Any, str, str]]) -> None:

@@ -311,8 +311,8 @@ def test_lenets_of_a_stack_are_those_alone(size, monkeypatch):
         expected = torch.stack([one(x[r].double()) for r, one in enumerate(exact)])
 
     def assert_close(a, b, name=""):
-        size = float(b.double().norm())
-        gap = float((a.cpu().double() - b).norm())
+        a, b = (one.detach().cpu().double() for one in (a, b))
+        gap, size = float((a - b).norm()), float(b.norm())
         assert gap < 1e-3 * size + 1e-3, f"{name}: {gap} of {size}"
 
     assert_close(y, expected)
@@ -322,7 +322,7 @@ def test_lenets_of_a_stack_are_those_alone(size, monkeypatch):
         wanted = torch.autograd.grad(expected, list(one.parameters()), grad, retain_graph=True)
         for (name, _), a, b in zip(one.named_parameters(), got, wanted):
             assert_close(a[r], b, name)
-        trained, one = stack.network(r), one.eval()
+        trained, one = stack.network(r).cuda(), one.eval()
         for (name, b), a in zip(one.state_dict().items(), trained.state_dict().values()):
             assert_close(a, b, name)
         assert_close(trained(x[r].cuda()), one(x[r].double()))
