@@ -5,7 +5,8 @@ They go to experiments/results, or to the folder that S3C2_RESULTS names.
 Columns beside the settings: scores are those of the test part. ``accuracy``, ``ml_rate`` and
 ``cl_rate`` are LabNet's on uniformly drawn test pairs; ``balanced_accuracy`` is the mean of the two
 rates, which is the accuracy on pairs of which half are must-links. ``seconds_per_run`` is the time
-of the group of runs that were trained together, divided by ``group_size``; scoring is not counted.
+of the group of runs that were trained together, divided by ``group_size``; scoring is not counted,
+nor what was trained before a stop, where the group went on from there.
 ``steps`` counts the steps of all stages, ``labnet_steps`` those of LabNet. ``changes`` holds the
 parameters that differ from the published ones, ``settings`` those that differ from the class's
 defaults.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -143,7 +145,7 @@ def train_group(group: Sequence[Run], path: Path, args: argparse.Namespace) -> f
     links = {run: links_of(data.y_train, *run) for run in {_links_key(run) for run in group}}
     settings = {
         "n_clusters": data.n_clusters, "device": args.device, "precision": args.precision,
-        "verbose": 1,
+        "verbose": 1, "checkpoint": unfinished(group, path, args),
     }  # fmt: skip
     grid = [(run.model().set_params(**settings), links[_links_key(run)]) for run in group]
     began = time.perf_counter()
@@ -163,6 +165,13 @@ def train_group(group: Sequence[Run], path: Path, args: argparse.Namespace) -> f
         ],
     )
     return seconds
+
+
+def unfinished(group: Sequence[Run], path: Path, args: argparse.Namespace) -> Path:
+    """Where a group keeps its state until it is done; with other code it begins anew, elsewhere."""
+    what = [ledger.identity(run) for run in group], args.device, args.precision, ledger.commit()
+    mark = hashlib.sha256(json.dumps(what).encode()).hexdigest()
+    return path.with_name(f"unfinished-{mark[:16]}.safetensors")
 
 
 def rows_of(runs: Sequence[Run], path: Path) -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from s3c2 import Links
+from s3c2 import Links, checkpoint, training
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 if not EXPERIMENTS.is_dir():
@@ -142,6 +142,29 @@ class TestResume:
             self.neighbours("--group", "2")
         assert [len(group) for group in groups] == [2, 2, 2]
         assert len(ledger.read(self.path)) == 4
+
+    def test_a_group_that_was_stopped_goes_on(self, monkeypatch):
+        monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
+        train_step, taken, stop_at = training.train_step, [], []
+
+        def counted(*arguments):
+            taken.append(arguments)
+            if len(taken) in stop_at:
+                raise KeyboardInterrupt
+            return train_step(*arguments)
+
+        monkeypatch.setattr(training, "train_step", counted)
+        expected = self.neighbours()
+        self.path.unlink()
+        needed = len(taken)
+        stop_at.append(needed + 2)  # the second step of the second start
+        with pytest.raises(KeyboardInterrupt):
+            self.neighbours()
+        (state,) = self.path.parent.glob("unfinished-*")
+        again = self.neighbours()
+        assert len(taken) == 2 * needed + 1  # one step was taken twice
+        assert not state.exists()
+        assert [row["nmi"] for row in again] == [row["nmi"] for row in expected]
 
     def test_no_group_begins_after_the_budget(self, monkeypatch):
         clock = SimpleNamespace(perf_counter=itertools.count().__next__)  # a second a look

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from torch import nn
 
-from s3c2 import S3C2, Links, fit_many
+from s3c2 import S3C2, Links, checkpoint, fit_many, many
+from s3c2.baselines import IDEC
+from s3c2.errors import StorageError
 
 BASE = {
     "layers": (32, 16), "labnet_epochs": 10, "labnet_links": 16, "clunet_steps": 40,
@@ -93,12 +95,94 @@ def test_a_diverging_configuration_leaves_the_others(blobs, blob_links):
         fit_many(blobs[0], grid[1:2])
 
 
-def test_own_encoders_generators_and_checkpoints(blobs, blob_links, tmp_path):
+def test_own_encoders_and_generators(blobs, blob_links):
     own = nn.Sequential(nn.Linear(5, 16, bias=False), nn.ReLU())
     settings = {k: v for k, v in BASE.items() if k != "layers"}
     rng = np.random.default_rng(0)
     grid = [(S3C2(3, encoder=own, random_state=rng, **settings), blob_links) for _ in range(2)]
     one, two = fit_many(blobs[0], grid)
     assert (one.transform(blobs[0]) != two.transform(blobs[0])).any()
-    with pytest.raises(ValueError, match="keeps no checkpoint"):
-        fit_many(blobs[0], [(S3C2(3, checkpoint=tmp_path / "state"), blob_links)])
+
+
+class InterruptError(Exception):
+    pass
+
+
+def interrupted_after(counts):
+    """A callback that raises after so many steps, of all fits together, and those it has seen."""
+    seen = []
+
+    def callback(step):
+        seen.append((step.stage, step.step))
+        if len(seen) in counts:
+            raise InterruptError
+
+    return callback, seen
+
+
+def fit_with_interruptions(X, grid, path, counts):
+    """fit_many, again after each interruption; also the steps that were taken."""
+    callback, seen = interrupted_after(counts)
+    for model, _ in grid:
+        model.set_params(checkpoint=path, callbacks=callback)
+    for _ in counts:
+        with pytest.raises(InterruptError):
+            fit_many(X, grid)
+        assert path.exists()
+    fitted = fit_many(X, grid)
+    assert not path.exists()
+    return fitted, seen
+
+
+@pytest.mark.parametrize("seed", [0, None])
+def test_an_interrupted_grid_goes_on(blobs, grid, tmp_path, monkeypatch, seed):
+    monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
+    X, path = blobs[0], tmp_path / "state"
+    expected = fit_many(X, grid)
+    if seed is None:  # the seeds of the first start are kept
+        drawn = iter([model.random_state for model, _ in grid])
+        monkeypatch.setattr(many, "seed_from", lambda state: next(drawn, 77))
+        for model, _ in grid:
+            model.set_params(random_state=None)
+    resumed, seen = fit_with_interruptions(X, grid, path, (7, 30, 70))
+    for one, two in zip(expected, resumed):
+        assert (one.predict_proba(X) == two.predict_proba(X)).all()
+        for stage, history in one.history_.items():
+            assert (history["loss"] == two.history_[stage]["loss"]).all()
+    assert len(seen) == len(set(seen)) + 3  # only the interrupted steps were taken again
+
+
+def test_an_interrupted_grid_of_idec_goes_on(blobs, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
+    X = np.random.default_rng(0).normal(size=(120, 5)).astype(np.float32)  # hard to be sure of
+    y = blobs[1]
+    settings = {
+        "layers": (32, 8), "layer_epochs": 2, "whole_epochs": 3, "epochs": 12, "batch_size": 32,
+        "n_init": 2, "tol": 0.02, "learning_rate": 0.01, "verbose": 0,
+    }  # fmt: skip
+    grid = [
+        (IDEC(3, random_state=seed, **settings), Links.from_labels(y, n, random_state=seed))
+        for n in (30, 100)  # of one and of more batches of links in an epoch
+        for seed in range(3)
+    ]
+    expected = fit_many(X, grid)
+    lengths = [len(model.history_["loss"]) for model in expected]
+    assert len(set(lengths[:3])) > 1  # they end after different epochs
+    resumed, _ = fit_with_interruptions(X, grid, tmp_path / "state", range(5, 120, 9))
+    for one, two in zip(expected, resumed):
+        assert (one.predict_proba(X) == two.predict_proba(X)).all()
+        assert len(one.history_["loss"]) == len(two.history_["loss"])
+
+
+def test_a_checkpoint_of_another_grid_is_refused(blobs, grid, tmp_path):
+    X, path = blobs[0], tmp_path / "state"
+    callback, _ = interrupted_after([60])
+    for model, _ in grid:
+        model.set_params(checkpoint=path, callbacks=callback)
+    with pytest.raises(InterruptError):
+        fit_many(X, grid)
+    with pytest.raises(StorageError, match="other settings, data or links. Remove it"):
+        fit_many(X, grid[:-1])
+    grid[3][0].set_params(checkpoint=tmp_path / "other")
+    with pytest.raises(ValueError, match="'checkpoint' is .*state.* in configuration 0"):
+        fit_many(X, grid)

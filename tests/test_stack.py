@@ -220,7 +220,7 @@ def test_a_stack_goes_on_after_some_replicas_were_done(rows, replicas, tmp_path,
             raise KeyboardInterrupt
 
     for callbacks in ([AfterStep(interrupted)], []):
-        checkpoint = Checkpoint(tmp_path / "state", "mark", 0)
+        checkpoint = Checkpoint(tmp_path / "state", "mark", [0])
         try:
             resumed = train_labnets(labnet, rows, replicas, Run(labnet, callbacks, 0, checkpoint))
         except KeyboardInterrupt:

@@ -154,7 +154,7 @@ def test_without_a_seed_a_resumed_fit_keeps_the_seed_it_began_with(
     model = S3C2(3, **small, checkpoint=path, callbacks=interrupt_at("clunet", 3))
     with pytest.raises(InterruptError):
         model.fit(blobs[0], links=blob_links)
-    seed = checkpoint.storage.read(path, "checkpoint")[0]["seed"]
+    (seed,) = checkpoint.storage.read(path, "checkpoint")[0]["seeds"]
     resumed = model.set_params(callbacks=None).fit(blobs[0], links=blob_links)
     same = S3C2(3, **{**small, "random_state": seed}).fit(blobs[0], links=blob_links)
     assert (resumed.labels_ == same.labels_).all()

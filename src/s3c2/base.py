@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -129,16 +129,8 @@ class SiameseEstimator(BaseEstimator):
 
     def _begin(self, rows: Rows, links: Links) -> tuple[Run, int]:
         """The run of one ``fit``, and its seed."""
-        seed = seed_from(self.random_state)
-        checkpoint = None
-        if self.checkpoint is not None:
-            settings = {"class": type(self).__name__, **self._settings()}
-            for name in MODULES:
-                settings[name] = digest_of_module(getattr(self, name, None))
-            mark = fingerprint(settings, rows.X, links)
-            checkpoint = Checkpoint(self.checkpoint, mark, seed)
-            seed = checkpoint.seed
-        return Run(self, as_callbacks(self.callbacks), self.verbose, checkpoint), seed
+        run, (seed,) = begin([self], rows, [links], [seed_from(self.random_state)])
+        return run, seed
 
     def _architecture(self) -> Architecture:
         """The kind of network that the parameters ask for."""
@@ -182,6 +174,11 @@ class SiameseEstimator(BaseEstimator):
         if not isinstance(self.random_state, int | np.integer):
             given.pop("random_state", None)
         return {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
+
+    def _identity(self) -> dict[str, Any]:
+        """What tells this estimator from others, beside data and links."""
+        modules = {name: digest_of_module(getattr(self, name, None)) for name in MODULES}
+        return {"class": type(self).__name__, **self._settings(), **modules}
 
     def _adopt(self, other: SiameseEstimator) -> None:
         """Take over what another estimator learned about X."""
@@ -273,6 +270,26 @@ class SiameseEstimator(BaseEstimator):
                 if array.shape not in ((), self.input_shape_):
                     raise DataError(f"the scaling has the shape {array.shape}.")
             self.scaling_ = Scaling(shift, factor)
+
+
+def begin(
+    models: Sequence[SiameseEstimator],
+    rows: Rows,
+    links: Sequence[Links],
+    seeds: Sequence[int],
+) -> tuple[Run, Sequence[int]]:
+    """The run of models that are fitted together, and their seeds.
+
+    The seeds are those of an earlier start, if it left a checkpoint. The first model's callbacks
+    and checkpoint are those of all.
+    """
+    first = models[0]
+    checkpoint = None
+    if first.checkpoint is not None:
+        mark = fingerprint([model._identity() for model in models], rows.X, links)
+        checkpoint = Checkpoint(first.checkpoint, mark, seeds)
+        seeds = checkpoint.seeds
+    return Run(first, as_callbacks(first.callbacks), first.verbose, checkpoint), seeds
 
 
 def pack_network(stage: str, network: nn.Module, history: History) -> dict[str, Tensor]:

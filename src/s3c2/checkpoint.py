@@ -1,4 +1,4 @@
-"""The state of a ``fit`` under way, in one file, so that an interrupted one can go on.
+"""The state of a ``fit`` or ``fit_many`` under way, in one file, so that a stopped one can go on.
 
 The file holds the weights, the optimiser's state, the step and the history; the draws of a step
 need only its number. It belongs to one set of settings, data and links: any other is refused.
@@ -10,8 +10,9 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,24 +24,35 @@ from s3c2.errors import StorageError
 from s3c2.links import Links
 from s3c2.rows import chunks
 
+SECONDS = 10.0  # between two states of a fit
+PATIENCE = 20  # times as long as writing one took, at least
+
+
+class Progressed(NamedTuple):
+    """How far a stage had come."""
+
+    done: int  # steps
+    complete: bool
+    ends: list[int]  # the steps of each replica
+    history: dict[str, Tensor]
+
 
 class Checkpoint:
     """Where a run keeps its state, and what it finds there.
 
     Parameters
     ----------
-    path : file, written anew every ``seconds``
+    path : file, written anew every SECONDS, or less often where writing takes long
     fingerprint : of settings, data and links
-    seed : the seed of this run, unless the file has one of an earlier start
+    seeds : of the models that are fitted, unless the file has those of an earlier start
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], fingerprint: str, seed: int, seconds: float = 10.0
+        self, path: str | os.PathLike[str], fingerprint: str, seeds: Sequence[int]
     ) -> None:
         self.path = Path(path)
-        self.seconds = seconds
-        self.content: dict[str, Any] = {"fingerprint": fingerprint, "seed": seed, "done": {}}
-        self.content["complete"] = []
+        self.content: dict[str, Any] = {"fingerprint": fingerprint, "seeds": list(seeds)}
+        self.content |= {"done": {}, "ends": {}, "complete": []}
         self.tensors: dict[str, Tensor] = {}
         if self.path.exists():
             self.content, self.tensors = storage.read(self.path, "checkpoint")
@@ -49,21 +61,21 @@ class Checkpoint:
                     f"The checkpoint '{self.path}' belongs to a fit with other settings, data or "
                     "links. Remove it, or name another file."
                 )
-        self._next = time.monotonic() + seconds
+        self._next = time.monotonic() + SECONDS
 
     @property
-    def seed(self) -> int:
-        return int(self.content["seed"])
+    def seeds(self) -> list[int]:
+        return [int(seed) for seed in self.content["seeds"]]
 
     def due(self) -> bool:
         return time.monotonic() >= self._next
 
     def restore(
         self, stage: str, network: nn.Module, optimizer: torch.optim.Optimizer
-    ) -> tuple[int, bool, dict[str, Tensor]]:
-        """Lay the stage's state into the network and optimiser: (steps done, complete, history)."""
+    ) -> Progressed | None:
+        """Lay the stage's state into the network and optimiser, if it has one, and tell of it."""
         if stage not in self.content["done"]:
-            return 0, False, {}
+            return None
         network.load_state_dict(_under(self.tensors, f"{stage}.network."))
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _under(self.tensors, f"{stage}.optimizer.").items():
@@ -73,9 +85,12 @@ class Checkpoint:
         optimizer.load_state_dict({"state": state, "param_groups": groups})
         device = next(network.parameters()).device
         history = _under(self.tensors, f"{stage}.history.")
-        complete = stage in self.content["complete"]
-        done = int(self.content["done"][stage])
-        return done, complete, {name: values.to(device) for name, values in history.items()}
+        return Progressed(
+            done=int(self.content["done"][stage]),
+            complete=stage in self.content["complete"],
+            ends=[int(end) for end in self.content["ends"][stage]],
+            history={name: values.to(device) for name, values in history.items()},
+        )
 
     def save(
         self,
@@ -84,11 +99,14 @@ class Checkpoint:
         network: nn.Module,
         optimizer: torch.optim.Optimizer | None,
         history: dict[str, Tensor],
+        ends: Sequence[int],
     ) -> None:
         """Write the stage's state, with the complete stages before it.
 
-        Without an optimiser the stage is complete: no step of it will be taken again.
+        Without an optimiser the stage is complete: no step of it will be taken again. ``ends`` are
+        the steps of the replicas, known by now or at most.
         """
+        began = time.monotonic()
         self.tensors = {k: v for k, v in self.tensors.items() if not k.startswith(f"{stage}.")}
         for name, tensor in network.state_dict().items():
             self.tensors[f"{stage}.network.{name}"] = tensor.detach().clone()
@@ -98,16 +116,18 @@ class Checkpoint:
             for key, tensor in state.items():
                 self.tensors[f"{stage}.optimizer.{number}.{key}"] = tensor
         self.content["done"][stage] = done
+        self.content["ends"][stage] = list(ends)
         if optimizer is None and stage not in self.content["complete"]:
             self.content["complete"].append(stage)
         storage.write(self.path, "checkpoint", self.content, self.tensors)
-        self._next = time.monotonic() + self.seconds
+        now = time.monotonic()
+        self._next = now + max(SECONDS, PATIENCE * (now - began))
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
 
 
-def fingerprint(settings: dict[str, Any], X: Any, links: Links | None = None) -> str:
+def fingerprint(settings: Any, X: Any, every_links: Sequence[Links] = ()) -> str:
     """A digest that tells one fit from another: settings, rows, and links if they matter."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     digest.update(f"{X.shape}{X.dtype}".encode())
@@ -117,10 +137,9 @@ def fingerprint(settings: dict[str, Any], X: Any, links: Links | None = None) ->
     else:
         for _, chunk in chunks(X):
             digest.update(np.ascontiguousarray(chunk).data)
-    if links is None:
-        return digest.hexdigest()
-    for part in (links.must, links.cannot, links.must_weight, links.cannot_weight):
-        digest.update(f"{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
+    for links in every_links:
+        for part in (links.must, links.cannot, links.must_weight, links.cannot_weight):
+            digest.update(f"{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
 
 

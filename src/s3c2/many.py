@@ -8,12 +8,11 @@ from typing import Any, TypeVar
 
 from sklearn.base import clone
 
-from s3c2.callbacks import as_callbacks
+from s3c2.base import begin
 from s3c2.clusterer import LinkClusterer
 from s3c2.errors import DataError
 from s3c2.links import Links
 from s3c2.randomness import seed_from
-from s3c2.training import Run
 
 M = TypeVar("M", bound=LinkClusterer)
 
@@ -26,7 +25,8 @@ def fit_many(
     The models are all S3C2, or all of one baseline. They may differ in their links and
     ``random_state``; S3C2 also in ``threshold`` and ``reconstruction_weight``, a baseline in the
     parameters that its class names. Each comes out as from its own ``fit``; LabNets that differ in
-    the threshold alone are trained once. Stacks that do not fit into memory are split.
+    the threshold alone are trained once. Stacks that do not fit into memory are split. A
+    ``checkpoint``, the same file for all models, keeps the state of the whole grid.
 
     Parameters
     ----------
@@ -74,11 +74,10 @@ def fit_many(
         if id(links) not in resolved:
             resolved[id(links)] = reader._resolve(links, sample_id, rows)
             reader._warn_of_too_many_groups(links)
-    run = Run(models[0], as_callbacks(reader.callbacks), reader.verbose)
+    given = [resolved[id(links)] for _, links in configurations]
+    run, begun_with = begin(models, rows, given, seeds)
     with run:
-        failed = reader._fit_replicas(
-            models, rows, [resolved[id(links)] for _, links in configurations], seeds, run
-        )
+        failed = reader._fit_replicas(models, rows, given, begun_with, run)
     _report(failed, len(models))
     return models
 
@@ -102,8 +101,6 @@ def _check_alike(models: Sequence[LinkClusterer]) -> None:
     for model in models:
         if not isinstance(model, LinkClusterer):
             raise TypeError(f"fit_many trains S3C2 and the baselines. Got {type(model).__name__}.")
-    if any(model.checkpoint is not None for model in models):
-        raise ValueError("fit_many keeps no checkpoint: leave the 'checkpoint' parameter at None.")
     expected = models[0].get_params(deep=False)
     for number, model in enumerate(models):
         if type(model) is not kind:

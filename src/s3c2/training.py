@@ -8,6 +8,7 @@ replica or many is the same loop.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -95,6 +96,14 @@ class Run:
         self.callbacks = callbacks
         self.verbose = verbose
         self.checkpoint = checkpoint
+        self._names: Counter[str] = Counter()
+
+    def name_of(self, task: Task) -> str:
+        """The task's name in this run, where others may be of the same stage and part."""
+        name = f"{task.stage} {task.part}".strip()
+        self._names[name] += 1
+        number = self._names[name]
+        return name if number == 1 else f"{name} ({number})"
 
     def __enter__(self) -> Run:
         for callback in self.callbacks:
@@ -131,20 +140,21 @@ def train(task: Task, run: Run) -> list[History]:
         task.optimizer, task.stacks.parameters(), task.learning_rate, task.device, len(task.steps)
     )
     history: dict[str, Tensor] = {}
-    key = f"{task.stage} {task.part}".strip()
+    name = run.name_of(task)
     done, last = 0, max(task.steps)
-    if run.checkpoint is not None:
-        done, complete, history = run.checkpoint.restore(key, task.stacks, optimizer)
-        last = done if complete else last
+    ends = Ends(task)
+    kept = run.checkpoint and run.checkpoint.restore(name, task.stacks, optimizer)
+    if kept:
+        done, history, ends.steps = kept.done, kept.history, kept.ends
+        last = done if kept.complete else last
     task.stacks.train()
     task.sound.fill_(True)  # made now: nothing may come from the host inside a captured step
     if "loss" in history:
         task.sound.logical_and_(history["loss"][:done].isfinite().all(0))
     take_step = GpuSteps(task, optimizer, done) if on_gpu else partial(train_step, task, optimizer)
-    ends = Ends(task)
     with (
         torch.random.fork_rng(_cuda_devices(task.stacks)),
-        Progress(key, last, run.verbose) as progress,
+        Progress(name, last, run.verbose) as progress,
     ):
         for step in range(done, last):
             if ends.are_reached(step):
@@ -159,15 +169,15 @@ def train(task: Task, run: Run) -> list[History]:
                 progress.update(done, f"loss {now.loss:.4f}")
             if run.checkpoint is not None and run.checkpoint.due():
                 ends.lay_back_weights()
-                run.checkpoint.save(key, done, task.stacks, optimizer, history)
+                run.checkpoint.save(name, done, task.stacks, optimizer, history, ends.steps)
             if stop or (done % LOOKS == 0 and all_diverged(now.terms)):
                 break
     ends.lay_back_weights()
     task.stacks.eval()
     if run.checkpoint is not None:
-        run.checkpoint.save(key, done, task.stacks, None, history)
+        run.checkpoint.save(name, done, task.stacks, None, history, ends.steps)
     return [
-        {name: values[: min(done, steps), r].cpu().numpy() for name, values in history.items()}
+        {term: values[: min(done, steps), r].cpu().numpy() for term, values in history.items()}
         for r, steps in enumerate(ends.steps)
     ]
 
