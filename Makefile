@@ -50,4 +50,4 @@ constraints: $(READY) ## write constraints.txt anew from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.txt
 
 clean: ## remove the environment and what was made
-	rm -rf $(VENV) demo build dist experiments/quick experiments/pretrained experiments/results/unfinished-* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo build dist experiments/quick experiments/pretrained experiments/results/*unfinished-* experiments/results/.unfinished-* .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -51,8 +51,10 @@ NOT_SETTINGS = (
 
 
 def results_folder(quick: bool = False) -> Path:
-    """Where results are kept: a quick run's never among the committed ones."""
-    return Path(os.environ.get("S3C2_RESULTS", HERE / ("quick" if quick else "results")))
+    """Where results are kept: a quick run's never among those of full runs."""
+    if "S3C2_RESULTS" in os.environ:
+        return Path(os.environ["S3C2_RESULTS"], "quick" if quick else "")
+    return HERE / ("quick" if quick else "results")
 
 
 def identity(run: Run) -> dict[str, str]:

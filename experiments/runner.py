@@ -73,10 +73,13 @@ def main(experiment: Experiment, text: str | None, argv: Sequence[str] | None = 
         )
     if wanted and not args.plot_only:
         try:
-            wanted[0].model().set_params(device=args.device)._device()
+            args.device = str(wanted[0].model().set_params(device=args.device)._device())
             train(wanted, path, args, args.group or experiment.group)
         except (S3C2Error, ValueError) as error:
             raise SystemExit(f"{made.prog}: {error}") from error
+        except KeyboardInterrupt:
+            tell("stopped; the same command goes on from here")
+            raise SystemExit(130) from None
     experiment.draw(rows_of(runs, path), folder)
     tell(f"written: {folder / experiment.name}.csv and .png; the runs are in {path}")
 
@@ -94,6 +97,7 @@ def parser(text: str) -> argparse.ArgumentParser:
         nargs="+",
         choices=tuple(METHODS),
         metavar="METHOD",
+        type=lambda given: {name.lower(): name for name in METHODS}.get(given.lower(), given),
         help=f"these methods alone: {', '.join(METHODS)}",
     )
     add(
@@ -114,8 +118,8 @@ def parser(text: str) -> argparse.ArgumentParser:
 
 def positive(text: str) -> int:
     """A number of at least 1."""
-    if int(text) < 1:
-        raise ValueError
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -134,9 +138,11 @@ def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int)
         kind = "semi-supervised, " if first.semi_supervised else ""
         how = f"{first.variant}, shortened" if args.quick else first.variant
         what = f"{first.dataset}, {first.method}, {kind}{first.network}, {how}"
+        again = "go on" if unfinished(group, path, args).exists() else "begin"
+        tell(f"{number + 1}/{len(work)}  {what}: {len(group)} runs {again}")
         seconds = train_group(group, path, args)
         left -= len(group)
-        tell(f"{number + 1}/{len(work)}  {what}: {len(group)} runs in {seconds:.1f} s, {left} left")
+        tell(f"{number + 1}/{len(work)}  done in {seconds:.1f} s, {left} runs left")
 
 
 def train_group(group: Sequence[Run], path: Path, args: argparse.Namespace) -> float:
@@ -168,7 +174,7 @@ def train_group(group: Sequence[Run], path: Path, args: argparse.Namespace) -> f
 
 
 def unfinished(group: Sequence[Run], path: Path, args: argparse.Namespace) -> Path:
-    """Where a group keeps its state until it is done; with other code it begins anew, elsewhere."""
+    """Where a group keeps its state until it is done; on another device or commit elsewhere."""
     what = [ledger.identity(run) for run in group], args.device, args.precision, ledger.commit()
     mark = hashlib.sha256(json.dumps(what).encode()).hexdigest()
     return path.with_name(f"unfinished-{mark[:16]}.safetensors")

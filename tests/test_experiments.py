@@ -45,13 +45,13 @@ FLAGS = ["--quick", "--steps", "2", "--device", "cpu"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One folder of results for all tests: experiments share runs."""
-    return tmp_path_factory.mktemp("results")
+    """One folder of quick results for all tests: experiments share runs."""
+    return tmp_path_factory.mktemp("results") / "quick"
 
 
 @pytest.fixture(autouse=True)
 def tiny(folder, monkeypatch):
-    monkeypatch.setenv("S3C2_RESULTS", str(folder))
+    monkeypatch.setenv("S3C2_RESULTS", str(folder.parent))
     monkeypatch.setattr(runner, "QUICK", TINY)
     monkeypatch.setattr(runs, "PRETRAINED", folder / "pretrained")
 
@@ -105,7 +105,7 @@ class TestResume:
     @pytest.fixture(autouse=True)
     def own_folder(self, tiny, tmp_path, monkeypatch):
         monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
-        self.path = tmp_path / "dense.csv"
+        self.path = tmp_path / "quick" / "dense.csv"
 
     def neighbours(self, *flags: str) -> list[dict[str, str]]:
         start("neighbours", *flags)
@@ -138,12 +138,13 @@ class TestResume:
             return fit_many(X, grid)
 
         monkeypatch.setattr(runner, "fit_many", stop_in_the_third)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(SystemExit) as stopped:
             self.neighbours("--group", "2")
+        assert stopped.value.code == 130
         assert [len(group) for group in groups] == [2, 2, 2]
         assert len(ledger.read(self.path)) == 4
 
-    def test_a_group_that_was_stopped_goes_on(self, monkeypatch):
+    def test_a_group_that_was_stopped_goes_on(self, monkeypatch, capsys):
         monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
         train_step, taken, stop_at = training.train_step, [], []
 
@@ -158,10 +159,15 @@ class TestResume:
         self.path.unlink()
         needed = len(taken)
         stop_at.append(needed + 2)  # the second step of the second start
-        with pytest.raises(KeyboardInterrupt):
+        capsys.readouterr()
+        with pytest.raises(SystemExit):
             self.neighbours()
+        said = capsys.readouterr().err
+        assert "runs begin\n" in said
+        assert said.endswith("stopped; the same command goes on from here\n")
         (state,) = self.path.parent.glob("unfinished-*")
         again = self.neighbours()
+        assert "runs go on\n" in capsys.readouterr().err
         assert len(taken) == 2 * needed + 1  # one step was taken twice
         assert not state.exists()
         assert [row["nmi"] for row in again] == [row["nmi"] for row in expected]
@@ -172,7 +178,7 @@ class TestResume:
         assert len(self.neighbours("--group", "2", "--budget-seconds", "2")) == 2
 
     def test_methods_data_sets_and_budgets_can_be_chosen(self):
-        start("figure_2", "--only", "DCPR", "--dataset", "digits", "--links", "60")
+        start("figure_2", "--only", "dcpr", "--dataset", "digits", "--links", "60")
         found = {(row["method"], row["n_links"]) for row in ledger.read(self.path)}
         assert found == {("DCPR", "60")}
 
@@ -185,7 +191,9 @@ class TestResume:
             ),  # a quick run is of digits
             (["--links", "7"], "with 60, 120 links"),
             (["--dataset", "nonesuch"], "invalid choice: 'nonesuch'"),
-            (["--group", "0"], "invalid positive value: '0'"),
+            (["--group", "0"], "'0' is not a whole number of at least 1"),
+            (["--links", "many"], "'many' is not a whole number of at least 1"),
+            (["--only", "k-means"], "invalid choice: 'k-means'"),
         ],
     )
     def test_what_cannot_be_run_is_refused(self, flags, said, capsys):
@@ -200,6 +208,7 @@ class TestResume:
             start("figure_2", "--device", "tpu")
 
     def test_a_file_with_other_columns_is_refused(self):
+        self.path.parent.mkdir()
         self.path.write_text("dataset,nmi\ndigits,1\n")
         with pytest.raises(SystemExit, match="other columns"):
             self.neighbours()
@@ -209,14 +218,17 @@ def test_it_is_a_command(tmp_path):
     environment = os.environ | {"S3C2_RESULTS": str(tmp_path)}
     command = [sys.executable, str(EXPERIMENTS / "figure_1.py"), "--quick"]
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
-    with open(tmp_path / "figure_1.csv") as file:
+    with open(tmp_path / "quick" / "figure_1.csv") as file:
         losses = {float(row["d2"]): row for row in csv.DictReader(file)}
     at_quarter, at_half = losses[0.25], losses[0.5]
     assert float(at_quarter["must_link_loss"]) == float(at_quarter["cannot_link_loss"]) == 0.25
     assert float(at_half["cannot_link_loss"]) == pytest.approx(0.086, abs=5e-4)
 
 
-def test_quick_results_never_land_among_the_committed_ones(monkeypatch):
+def test_quick_results_never_land_among_those_of_full_runs(monkeypatch, tmp_path):
+    monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
+    assert ledger.results_folder(quick=False) == tmp_path
+    assert ledger.results_folder(quick=True) == tmp_path / "quick"
     monkeypatch.delenv("S3C2_RESULTS")
     assert ledger.results_folder(quick=False) == EXPERIMENTS / "results"
     assert ledger.results_folder(quick=True) == EXPERIMENTS / "quick"
@@ -243,7 +255,7 @@ def test_a_group_that_diverges_has_rows_and_the_next_one_runs(tmp_path, monkeypa
     monkeypatch.setattr(runner, "shortened", lambda run, steps: run)
     runner.main(experiment, "", FLAGS)
     assert "training diverged" in capsys.readouterr().err
-    assert [row["nmi"] != "" for row in ledger.read(tmp_path / "dense.csv")] == [False, True]
+    assert [row["nmi"] != "" for row in ledger.read(tmp_path / "quick/dense.csv")] == [False, True]
     monkeypatch.setattr(runner, "train_group", no_training)
     runner.main(experiment, "", FLAGS)
 

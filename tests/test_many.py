@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from torch import nn
 
-from s3c2 import S3C2, Links, checkpoint, fit_many, many
-from s3c2.baselines import IDEC
+from s3c2 import S3C2, Links, checkpoint, fit_many, many, stack
+from s3c2.baselines import DCPR, IDEC
 from s3c2.errors import StorageError
 
 BASE = {
@@ -152,19 +152,25 @@ def test_an_interrupted_grid_goes_on(blobs, grid, tmp_path, monkeypatch, seed):
     assert len(seen) == len(set(seen)) + 3  # only the interrupted steps were taken again
 
 
-def test_an_interrupted_grid_of_idec_goes_on(blobs, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
+@pytest.fixture
+def idec_grid(blobs):
+    """IDECs that end after different epochs; with few links and with more, one stack for each."""
     X = np.random.default_rng(0).normal(size=(120, 5)).astype(np.float32)  # hard to be sure of
-    y = blobs[1]
     settings = {
         "layers": (32, 8), "layer_epochs": 2, "whole_epochs": 3, "epochs": 12, "batch_size": 32,
         "n_init": 2, "tol": 0.02, "learning_rate": 0.01, "verbose": 0,
     }  # fmt: skip
     grid = [
-        (IDEC(3, random_state=seed, **settings), Links.from_labels(y, n, random_state=seed))
-        for n in (30, 100)  # of one and of more batches of links in an epoch
+        (IDEC(3, random_state=seed, **settings), Links.from_labels(blobs[1], n, random_state=seed))
+        for n in (30, 100)
         for seed in range(3)
     ]
+    return X, grid
+
+
+def test_an_interrupted_grid_of_idec_goes_on(idec_grid, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
+    X, grid = idec_grid
     expected = fit_many(X, grid)
     lengths = [len(model.history_["loss"]) for model in expected]
     assert len(set(lengths[:3])) > 1  # they end after different epochs
@@ -172,6 +178,70 @@ def test_an_interrupted_grid_of_idec_goes_on(blobs, tmp_path, monkeypatch):
     for one, two in zip(expected, resumed):
         assert (one.predict_proba(X) == two.predict_proba(X)).all()
         assert len(one.history_["loss"]) == len(two.history_["loss"])
+
+
+def test_a_grid_that_is_split_otherwise_after_an_interruption(idec_grid, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
+    X, grid = idec_grid
+    expected = fit_many(X, grid)
+    stages = []
+
+    def interrupt(step):
+        stages.append(step.step if step.stage == "idec" else None)
+        if stages[-1] == 0 and stages.count(0) == 2:  # the first step of the second stack
+            raise InterruptError
+
+    for model, _ in grid:
+        model.set_params(checkpoint=tmp_path / "state", callbacks=interrupt)
+    with pytest.raises(InterruptError):
+        fit_many(X, grid)
+    sizes = iter([2])  # less memory than before, for the first stack alone
+    whole = stack.stack_size
+    monkeypatch.setattr(stack, "stack_size", lambda *given: next(sizes, None) or whole(*given))
+    for one, two in zip(expected, fit_many(X, grid)):
+        assert (one.predict_proba(X) == two.predict_proba(X)).all()
+
+
+def test_equal_links_may_be_other_objects_after_an_interruption(blobs, tmp_path):
+    X, y = blobs
+    callback, _ = interrupted_after([60])
+    shared = Links.from_labels(y, 50, random_state=0)
+    settings = {**BASE, "random_state": 0, "checkpoint": tmp_path / "state"}
+
+    def grid(callbacks, *links):
+        return [
+            (S3C2(3, threshold=T, callbacks=callbacks, **settings), one)
+            for T, one in zip((0.1, 0.3), links)
+        ]
+
+    with pytest.raises(InterruptError):
+        fit_many(X, grid(callback, shared, shared))
+    apart = (Links.from_labels(y, 50, random_state=0) for _ in range(2))
+    found = fit_many(X, grid(None, *apart))
+    settings["checkpoint"] = None
+    for one, two in zip(found, fit_many(X, grid(None, shared, shared))):
+        assert (one.predict_proba(X) == two.predict_proba(X)).all()
+
+
+def test_a_grid_trained_one_by_one_is_not_written_for_each(
+    blobs, blob_links, tmp_path, monkeypatch
+):
+    written = []
+    write = checkpoint.storage.write
+    monkeypatch.setattr(
+        checkpoint.storage, "write", lambda *given: written.append(given) or write(*given)
+    )
+    settings = {"layers": (16,), "steps": 2, "batch_links": 5, "verbose": 0}
+    grid = [
+        (DCPR(3, random_state=r, checkpoint=tmp_path / "state", **settings), blob_links)
+        for r in range(20)
+    ]
+    fit_many(blobs[0], grid)
+    assert not written  # it took no ten seconds
+    clock = iter(range(0, 10**6, 3))
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: next(clock))
+    fit_many(blobs[0], grid)
+    assert 0 < len(written) < 10  # each takes three seconds, and sixty go by before the next
 
 
 def test_a_checkpoint_of_another_grid_is_refused(blobs, grid, tmp_path):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from s3c2 import S3C2, Callback, Links, checkpoint, training
+from s3c2 import S3C2, Callback, CluNet, LabNet, Links, checkpoint, training
 from s3c2.errors import StorageError
 from s3c2.optimizers import OPTIMIZERS, new_optimizer
 from s3c2.progress import Progress
@@ -126,6 +126,30 @@ def test_a_checkpoint_of_another_fit_is_refused(blobs, blob_links, small, tmp_pa
     with pytest.raises(StorageError, match="other settings, data or links. Remove it"):
         model.fit(changed, links=links)
     assert path.exists()
+
+
+def test_a_damaged_checkpoint_is_named(blobs, blob_links, small, tmp_path):
+    path = tmp_path / "state.safetensors"
+    path.write_bytes(b"cut off")
+    with pytest.raises(StorageError, match="state.safetensors' cannot be used: .* Or remove it"):
+        S3C2(3, **small, checkpoint=path).fit(blobs[0], links=blob_links)
+
+
+def test_a_checkpoint_of_a_clunet_with_another_labnet_is_refused(
+    blobs, blob_links, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
+    X = blobs[0]
+    one, two = (
+        LabNet(layers=(16, 8), steps=20, random_state=seed, verbose=0).fit(X, links=blob_links)
+        for seed in range(2)
+    )
+    clunet = CluNet(3, layers=(16,), steps=20, random_state=0, verbose=0)
+    clunet.set_params(checkpoint=tmp_path / "state", callbacks=interrupt_at("clunet", 9))
+    with pytest.raises(InterruptError):
+        clunet.fit(X, links=blob_links, labnet=one)
+    with pytest.raises(StorageError, match="other settings, data or links"):
+        clunet.fit(X, links=blob_links, labnet=two)
 
 
 def test_a_diverged_fit_leaves_no_checkpoint(blobs, blob_links, small, tmp_path):

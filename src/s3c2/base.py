@@ -127,9 +127,9 @@ class SiameseEstimator(BaseEstimator):
             "Pass fit(X, links=Links(must=…, cannot=…, n_samples=len(X)))."
         )
 
-    def _begin(self, rows: Rows, links: Links) -> tuple[Run, int]:
-        """The run of one ``fit``, and its seed."""
-        run, (seed,) = begin([self], rows, [links], [seed_from(self.random_state)])
+    def _begin(self, rows: Rows, links: Links, beside: Any = None) -> tuple[Run, int]:
+        """The run of one ``fit``, and its seed; ``beside`` is what else decides its result."""
+        run, (seed,) = begin([self], rows, [links], [seed_from(self.random_state)], beside)
         return run, seed
 
     def _architecture(self) -> Architecture:
@@ -277,16 +277,19 @@ def begin(
     rows: Rows,
     links: Sequence[Links],
     seeds: Sequence[int],
+    beside: Any = None,
 ) -> tuple[Run, Sequence[int]]:
     """The run of models that are fitted together, and their seeds.
 
     The seeds are those of an earlier start, if it left a checkpoint. The first model's callbacks
-    and checkpoint are those of all.
+    and checkpoint are those of all. ``beside`` is what else decides their results.
     """
     first = models[0]
     checkpoint = None
     if first.checkpoint is not None:
-        mark = fingerprint([model._identity() for model in models], rows.X, links)
+        # Own modules are the same in all of them.
+        identities = [first._identity(), *(model._settings() for model in models[1:])]
+        mark = fingerprint([beside, *identities], rows.X, links)
         checkpoint = Checkpoint(first.checkpoint, mark, seeds)
         seeds = checkpoint.seeds
     return Run(first, as_callbacks(first.callbacks), first.verbose, checkpoint), seeds

@@ -42,7 +42,7 @@ class Checkpoint:
 
     Parameters
     ----------
-    path : file, written anew every SECONDS, or less often where writing takes long
+    path : file, written at most every SECONDS, and less often where that takes long
     fingerprint : of settings, data and links
     seeds : of the models that are fitted, unless the file has those of an earlier start
     """
@@ -55,13 +55,20 @@ class Checkpoint:
         self.content |= {"done": {}, "ends": {}, "complete": []}
         self.tensors: dict[str, Tensor] = {}
         if self.path.exists():
-            self.content, self.tensors = storage.read(self.path, "checkpoint")
+            try:
+                self.content, self.tensors = storage.read(self.path, "checkpoint")
+            except StorageError as error:
+                raise StorageError(
+                    f"The checkpoint '{self.path}' cannot be used: {error} Or remove it: the fit "
+                    "then begins anew."
+                ) from error
             if self.content["fingerprint"] != fingerprint:
                 raise StorageError(
                     f"The checkpoint '{self.path}' belongs to a fit with other settings, data or "
                     "links. Remove it, or name another file."
                 )
         self._next = time.monotonic() + SECONDS
+        self._unwritten = False
 
     @property
     def seeds(self) -> list[int]:
@@ -92,7 +99,7 @@ class Checkpoint:
             history={name: values.to(device) for name, values in history.items()},
         )
 
-    def save(
+    def keep(
         self,
         stage: str,
         done: int,
@@ -101,27 +108,38 @@ class Checkpoint:
         history: dict[str, Tensor],
         ends: Sequence[int],
     ) -> None:
-        """Write the stage's state, with the complete stages before it.
+        """Take a copy of the stage's state, for ``write``.
 
         Without an optimiser the stage is complete: no step of it will be taken again. ``ends`` are
         the steps of the replicas, known by now or at most.
         """
-        began = time.monotonic()
-        self.tensors = {k: v for k, v in self.tensors.items() if not k.startswith(f"{stage}.")}
-        for name, tensor in network.state_dict().items():
-            self.tensors[f"{stage}.network.{name}"] = tensor.detach().clone()
-        for name, values in history.items():
-            self.tensors[f"{stage}.history.{name}"] = values
-        for number, state in (optimizer.state_dict()["state"] if optimizer else {}).items():
-            for key, tensor in state.items():
-                self.tensors[f"{stage}.optimizer.{number}.{key}"] = tensor
+        self._forget(stage)
+        state = optimizer.state_dict()["state"] if optimizer else {}
+        tensors = {
+            **{f"network.{name}": tensor for name, tensor in network.state_dict().items()},
+            **{f"history.{name}": values for name, values in history.items()},
+            **{f"optimizer.{n}.{k}": v for n, of in state.items() for k, v in of.items()},
+        }
+        for name, tensor in tensors.items():
+            self.tensors[f"{stage}.{name}"] = tensor.detach().to("cpu", copy=True)
         self.content["done"][stage] = done
         self.content["ends"][stage] = list(ends)
-        if optimizer is None and stage not in self.content["complete"]:
+        if optimizer is None:
             self.content["complete"].append(stage)
+        self._unwritten = True
+
+    def _forget(self, stage: str) -> None:
+        self.tensors = {k: v for k, v in self.tensors.items() if not k.startswith(f"{stage}.")}
+
+    def write(self) -> None:
+        """Write what was kept since the last time."""
+        if not self._unwritten:
+            return
+        began = time.monotonic()
         storage.write(self.path, "checkpoint", self.content, self.tensors)
         now = time.monotonic()
         self._next = now + max(SECONDS, PATIENCE * (now - began))
+        self._unwritten = False
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -138,8 +156,15 @@ def fingerprint(settings: Any, X: Any, every_links: Sequence[Links] = ()) -> str
         for _, chunk in chunks(X):
             digest.update(np.ascontiguousarray(chunk).data)
     for links in every_links:
-        for part in (links.must, links.cannot, links.must_weight, links.cannot_weight):
-            digest.update(f"{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
+        digest.update(digest_of_links(links).encode())
+    return digest.hexdigest()
+
+
+def digest_of_links(links: Links) -> str:
+    """Equal for links with the same pairs and weights in the same order."""
+    digest = hashlib.sha256()
+    for part in (links.must, links.cannot, links.must_weight, links.cannot_weight):
+        digest.update(f"{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
 
 

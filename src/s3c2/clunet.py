@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from s3c2 import losses, published
-from s3c2.base import check_number
+from s3c2.base import check_number, digest_of_module
 from s3c2.clusterer import ClusterNetwork, train_cluster_networks
 from s3c2.errors import LinksError
 from s3c2.inference import apply_to_rows
@@ -139,7 +139,8 @@ class CluNet(ClusterNetwork):
             rows = self._read(X, reset=True)
             self._check_n_clusters(rows)
             links = self._resolve(links, sample_id, rows)
-            run, seed = self._begin(rows, links)
+            labeller = [digest_of_module(labnet.encoder_), labnet.threshold_]
+            run, seed = self._begin(rows, links, labeller)
             with run:
                 self._train(rows, links, labnet, run, seed)
                 self.labels_ = self._labels(rows)

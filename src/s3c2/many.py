@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from sklearn.base import clone
 
 from s3c2.base import begin
+from s3c2.checkpoint import digest_of_links
 from s3c2.clusterer import LinkClusterer
 from s3c2.errors import DataError
 from s3c2.links import Links
@@ -70,9 +71,11 @@ def fit_many(
     rows = reader._read(X, reset=True)
     reader._check_n_clusters(rows)
     resolved: dict[int, Links] = {}  # links that several share are resolved once
+    equal: dict[str, Links] = {}  # equal ones become one object, by which LabNets are shared
     for _, links in configurations:
         if id(links) not in resolved:
-            resolved[id(links)] = reader._resolve(links, sample_id, rows)
+            found = reader._resolve(links, sample_id, rows)
+            resolved[id(links)] = equal.setdefault(digest_of_links(found), found)
             reader._warn_of_too_many_groups(links)
     given = [resolved[id(links)] for _, links in configurations]
     run, begun_with = begin(models, rows, given, seeds)

@@ -21,7 +21,7 @@ NEIGHBORS = 30  # paper: d-graph's must-links in a batch
 DCPR_FLOOR = 1e-3  # script: probabilities are clipped to [0.001, 0.999]
 DIVERGENCE_MARGIN = 2.0  # NNclustering's authors
 
-# IDEC with constraints, all from its authors' code
+# IDEC with constraints, from its authors' code but for what is called ours
 IDEC_LAYERS = (500, 500, 2000, 10)  # the last is the embedding
 IDEC_POWER = 2.0  # of the assignment; their paper has Student's t, which is 1
 IDEC_BATCH = 256
@@ -37,11 +37,11 @@ IDEC_CORRUPTION = 0.2
 
 
 class Pretraining(NamedTuple):
-    """How IDEC's autoencoder is pretrained as a whole."""
+    """How IDEC's autoencoder is pretrained."""
 
     optimizer: str
     learning_rate: float  # at first
-    epochs: int
+    epochs: int  # of the whole; each layer has IDEC_LAYER_EPOCHS before
 
 
 IDEC_PRETRAINING = {

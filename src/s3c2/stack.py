@@ -319,6 +319,13 @@ class Trained:
     history: History
 
 
+def _share(first: int, count: int, of: int) -> str:
+    """How the part of all replicas that is trained together is called."""
+    if count == of:
+        return ""
+    return f"{first + 1} of {of}" if count == 1 else f"{first + 1}–{first + count} of {of}"
+
+
 def train_stacks(
     replicas: Sequence[R],
     build: Callable[[R], dict[str, nn.Module]],
@@ -327,6 +334,7 @@ def train_stacks(
     device: torch.device,
     run: Run,
     precision: str = "float32",
+    group: str = "",
 ) -> list[Trained]:
     """Train all replicas, as many at a time as are good for the network and the device.
 
@@ -336,14 +344,15 @@ def train_stacks(
     build : a replica's networks by name
     task : the Task of some replicas, given their stacks
     batch : rows of a batch of one replica, for each of its networks
+    group : tells these replicas from others that the same run trains in the same stage
     """
-    parts = build(replicas[0]).items()
-    size = min(stack_size(network, batch[name], device) for name, network in parts)
+    networks = build(replicas[0]).items()
+    size = min(stack_size(network, batch[name], device) for name, network in networks)
     trained: list[Trained] = []
     while len(trained) < len(replicas):
         first = len(trained)
         some = replicas[first : first + size]
-        part = "" if len(replicas) <= size else f"{first + 1}–{first + len(some)}"
+        part = " ".join(filter(None, [group, _share(first, len(some), len(replicas))]))
         built = [build(replica) for replica in some]
         stacks = {name: Stack([b[name] for b in built], precision).to(device) for name in built[0]}
         for stack in stacks.values():

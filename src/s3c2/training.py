@@ -8,7 +8,6 @@ replica or many is the same loop.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -96,14 +95,6 @@ class Run:
         self.callbacks = callbacks
         self.verbose = verbose
         self.checkpoint = checkpoint
-        self._names: Counter[str] = Counter()
-
-    def name_of(self, task: Task) -> str:
-        """The task's name in this run, where others may be of the same stage and part."""
-        name = f"{task.stage} {task.part}".strip()
-        self._names[name] += 1
-        number = self._names[name]
-        return name if number == 1 else f"{name} ({number})"
 
     def __enter__(self) -> Run:
         for callback in self.callbacks:
@@ -118,10 +109,13 @@ class Run:
     ) -> None:
         for callback in self.callbacks:
             callback.teardown(self.estimator, None)
+        if self.checkpoint is None:
+            return
         # A fit that diverged has nothing to go on from.
-        over = kind is None or issubclass(kind, DataError)
-        if over and self.checkpoint is not None:
+        if kind is None or issubclass(kind, DataError):
             self.checkpoint.remove()
+        else:
+            self.checkpoint.write()
 
     def before(self, step: Step) -> None:
         for callback in self.callbacks:
@@ -140,7 +134,7 @@ def train(task: Task, run: Run) -> list[History]:
         task.optimizer, task.stacks.parameters(), task.learning_rate, task.device, len(task.steps)
     )
     history: dict[str, Tensor] = {}
-    name = run.name_of(task)
+    name = f"{task.stage} {task.part}".strip()
     done, last = 0, max(task.steps)
     ends = Ends(task)
     kept = run.checkpoint and run.checkpoint.restore(name, task.stacks, optimizer)
@@ -169,13 +163,16 @@ def train(task: Task, run: Run) -> list[History]:
                 progress.update(done, f"loss {now.loss:.4f}")
             if run.checkpoint is not None and run.checkpoint.due():
                 ends.lay_back_weights()
-                run.checkpoint.save(name, done, task.stacks, optimizer, history, ends.steps)
+                run.checkpoint.keep(name, done, task.stacks, optimizer, history, ends.steps)
+                run.checkpoint.write()
             if stop or (done % LOOKS == 0 and all_diverged(now.terms)):
                 break
     ends.lay_back_weights()
     task.stacks.eval()
-    if run.checkpoint is not None:
-        run.checkpoint.save(name, done, task.stacks, None, history, ends.steps)
+    if run.checkpoint is not None and not (kept and kept.complete):
+        run.checkpoint.keep(name, done, task.stacks, None, history, ends.steps)
+        if run.checkpoint.due():
+            run.checkpoint.write()
     return [
         {term: values[: min(done, steps), r].cpu().numpy() for term, values in history.items()}
         for r, steps in enumerate(ends.steps)
@@ -280,7 +277,7 @@ class GpuSteps:
 def silence(task: Task, loss: Tensor) -> None:
     """Take the gradient from replicas that diverged, so that their weights stay numbers.
 
-    The others know nothing of it. A replica alone has no others, and just goes on to its end.
+    The others know nothing of it. A replica alone has no others, and its training soon ends.
     """
     if len(loss) == 1:
         return

@@ -110,7 +110,7 @@ def _cached(settings: IDEC, rows: Rows, cache: str | os.PathLike[str]) -> Path:
         raise StorageError(f"The 'cache' folder '{cache}' cannot be written to. Name another one.")
     given = {name: getattr(settings, name) for name in SETTINGS}
     given["layers"] = [int(size) for size in settings.layers]
-    _, given["pretrain_learning_rate"], given["whole_epochs"] = _pretraining(settings)
+    given |= _pretraining(settings)._asdict()
     given["own"] = [digest_of_module(m) for m in (settings.encoder, settings.decoder)]
     mark = fingerprint(given, rows.X)
     return Path(cache) / f"autoencoder-{mark[:32]}.safetensors"

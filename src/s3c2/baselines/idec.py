@@ -73,7 +73,7 @@ class IDEC(Baseline):
         Share of inputs that are dropped in the pretraining.
     pretrain_learning_rate : float, optional
         Of the pretraining; divided by 10 after every 100 epochs. By default 0.1, of SGD with
-        momentum; for convolutional networks 0.001, of Adam, since SGD may diverge there.
+        momentum; with ``network="convolutional"`` 0.001, of Adam, since SGD may diverge there.
     pretrain_seed : int, default=0
         The seed of the pretraining. It is not ``random_state``, which decides the start of k-means
         and the batches: so the models of a grid share one pretraining.
@@ -171,9 +171,10 @@ class IDEC(Baseline):
         for i, replica in enumerate(replicas):
             groups.setdefault(self._batches(rows, replica.links), []).append(i)
         trained: dict[int, Trained] = {}
-        for group in groups.values():
+        for number, group in enumerate(groups.values(), start=1):
             some = [replicas[i] for i in group]
-            trained |= zip(group, self._train_group(rows, some, autoencoder, centres, run))
+            name = f"group {number}" if len(groups) > 1 else ""
+            trained |= zip(group, self._train_group(rows, some, autoencoder, centres, run, name))
         return [trained[i] for i in range(len(replicas))]
 
     def _batches(self, rows: Rows, links: Links) -> tuple[int, int, int]:
@@ -199,6 +200,7 @@ class IDEC(Baseline):
         autoencoder: Autoencoder,
         centres: dict[int, Tensor],
         run: Run,
+        name: str,
     ) -> list[Trained]:
         """Train replicas that have equally many batches in an epoch."""
         batches = self._batches(rows, replicas[0].links)
@@ -228,7 +230,7 @@ class IDEC(Baseline):
             )
 
         sizes = {"encoder": 2 * self.batch_size, "decoder": 2 * self.batch_size}
-        done = train_stacks(replicas, build, task, sizes, rows.device, run, self.precision)
+        done = train_stacks(replicas, build, task, sizes, rows.device, run, self.precision, name)
         finished = []
         for replica, one in zip(replicas, done):
             epochs, r = held[id(replica)]
