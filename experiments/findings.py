@@ -112,6 +112,12 @@ def above(a: float, b: float, margin: float = 0.0) -> tuple[float, bool]:
     return (a - b, a > b + margin)
 
 
+def together(cases: Iterable[tuple[float, bool]]) -> tuple[float, bool]:
+    """One case that is true if all of these are, for a claim that has two halves."""
+    numbers, true = zip(*cases)
+    return (sum(numbers), all(true))  # NaN if one is missing
+
+
 def pairs(values: dict[Any, float], a: str, b: str, sets: Sequence[str], n: int) -> str:
     """Two methods at n links, side by side for every data set."""
     shown = (f"{TITLES[s]} {number(values[s, a, n])} / {number(values[s, b, n])}" for s in sets)

@@ -27,9 +27,10 @@ import settings_images
 import uniform_links
 from claims import CLAIMS, MANY
 from findings import Results, number, runs_of
-from ledger import key
+from ledger import key, missing
 from plots import STYLES, TITLES, summary, table
 from runner import Experiment
+from runs import FULL
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
 MARKED = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -231,6 +232,23 @@ def provenance() -> str:
     return markdown(head, lines) if lines else NO_RUNS
 
 
+def missing_runs() -> str:
+    """What a reader would look for in vain."""
+    lines = []
+    for title, experiment in EXPERIMENTS.items():
+        wanted = experiment.runs(FULL)
+        todo = missing(wanted, runs_of(experiment))
+        if todo:
+            kinds = dict.fromkeys(f"{run.method} on {TITLES[run.dataset]}" for run in todo)
+            lines.append(f"- {title}: {len(todo)} of {len(wanted)} runs ({', '.join(kinds)})\n")
+    if not lines:
+        return ""
+    return (
+        "Still to be run; there the tables have a –, and verdicts are those so far:\n\n"
+        + "".join(lines)
+    )
+
+
 def _distinct(column: pd.Series) -> str:
     return ", ".join(sorted(set(column)))
 
@@ -249,6 +267,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "settings_images": settings_images_table,
     "times": times,
     "provenance": provenance,
+    "missing": missing_runs,
 }
 
 

@@ -362,20 +362,45 @@ class TestClaims:
     @pytest.mark.parametrize(
         ("best", "safe", "moves"),
         [
-            (lambda n: 0.25, "holds", "does not hold"),
-            (lambda n: 0.1 if n < 500 else 0.3, "holds in part", "holds"),
-            (lambda n: 0.5, "does not hold", "does not hold"),
+            (lambda s, n: 0.25, "holds", "does not hold"),
+            (lambda s, n: 0.1 if n < 500 else 0.3, "does not hold", "holds"),
+            (lambda s, n: 0.25 if s == "mnist" else 0.5, "holds in part", "does not hold"),
         ],
     )
     def test_thresholds(self, best, safe, moves):
         sets, budgets = runs.FULL.datasets, runs.FULL.budgets
         values = {
-            (s, T, n): 0.8 - abs(T - best(n)) / 3
+            (s, T, n): 0.8 - abs(T - best(s, n)) / 3
             for s in sets for n in budgets for T in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
         }  # fmt: skip
         results = SimpleNamespace(thresholds=values)
         assert claims.safe_thresholds(results).verdict == safe
         assert claims.lower_then_higher(results).verdict == moves
+
+    @pytest.mark.parametrize(
+        ("best", "verdict"),
+        [
+            (lambda n: 0.5 if n == 5000 else 0.1, "holds"),
+            (lambda n: 0.1, "does not hold"),  # bad with few links, and with many
+            (lambda n: 0.5, "does not hold"),  # good with few, too
+        ],
+    )
+    def test_a_claim_of_two_halves_needs_both(self, best, verdict):
+        values = {
+            (s, T, n): 0.8 - abs(T - best(n)) / 3
+            for s in runs.FULL.datasets for n in runs.FULL.budgets
+            for T in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+        }  # fmt: skip
+        assert claims.one_half(SimpleNamespace(thresholds=values)).verdict == verdict
+
+    @pytest.mark.parametrize(
+        ("reuters", "others", "verdict"),
+        [(0.5, 0.3, "holds"), (0.5, 0.6, "does not hold"), (0.3, 0.3, "does not hold")],
+    )
+    def test_competitive_in_one_place_alone(self, reuters, others, verdict):
+        dense = {(s, "S3C2", n): 0.5 for s in runs.FULL.datasets for n in runs.FULL.budgets}
+        dense |= {(s, "DCPR", n): reuters if s == "reuters" else others for s, _, n in list(dense)}
+        assert claims.dcpr_on_reuters(SimpleNamespace(dense=dense)).verdict == verdict
 
     def test_the_semi_supervised_labnet_helps_with_few_links(self):
         gains = dict(zip(runs.FULL.budgets, (0.2, 0.1, 0.0, 0.0, -0.1, -0.1)))
@@ -400,6 +425,8 @@ class TestClaims:
         found = claims.idec_wins_once(SimpleNamespace(convolutional=values))
         assert (found.held, found.of) == (11, 12)
         assert found.numbers == "IDEC is best at: MNIST 100, MNIST 5,000"
+        values["mnist", "IDEC", 5000] = math.nan  # then "only there" says nothing
+        assert claims.idec_wins_once(SimpleNamespace(convolutional=values)).verdict == "not run"
 
     def test_most_cases_are_enough_where_the_paper_says_most(self):
         assert findings.Finding(13, 24, "", most=True).verdict == "holds"
@@ -415,6 +442,15 @@ class TestPage:
     def test_the_page_is_what_the_committed_results_give(self, monkeypatch):
         monkeypatch.delenv("S3C2_RESULTS")
         page.main(["--check"])
+
+    def test_missing_runs_are_named(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
+        done = [run for run in page.figure_2.EXPERIMENT.runs(runs.FULL) if run.n_links != 500]
+        ledger.append(tmp_path / "dense.csv", [ledger.identity(run) for run in done])
+        said = page.missing_runs()
+        assert "- Figure 2: 80 of 480 runs (S3C2 on MNIST, S3C2 on Fashion-MNIST," in said
+        monkeypatch.setattr(page, "missing", lambda wanted, rows: [])
+        assert page.missing_runs() == ""
 
     def test_tables_come_from_the_rows(self, tmp_path, monkeypatch):
         monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
