@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +16,13 @@ from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 from s3c2 import S3C2, Links, published
-from s3c2.errors import ContradictoryLinksError, DataError, LinksError, LinksWarning
+from s3c2.errors import (
+    ContradictoryLinksError,
+    DataError,
+    EmptyClustersWarning,
+    LinksError,
+    LinksWarning,
+)
 from s3c2.networks import Dropout
 
 
@@ -406,6 +414,20 @@ class TestBadInput:
             S3C2(3, **small).fit(blobs[0], links=links)
         with pytest.warns(LinksWarning, match="contradict"):
             S3C2(3, **small, contradictions="drop").fit(blobs[0], links=links)
+
+    @pytest.mark.filterwarnings("default::s3c2.errors.EmptyClustersWarning")
+    def test_empty_clusters_are_told(self, blobs, blob_links, small):
+        X = blobs[0]
+        model = S3C2(3, **small)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.fit(X, links=blob_links)
+        model.set_params(n_clusters=6)
+        said = r"[1-4] of 6 clusters stayed empty. More links, a lower threshold, dropout=0 or"
+        with pytest.warns(EmptyClustersWarning, match=said) as told:
+            model.fit(X, links=blob_links)
+        assert told[0].filename == __file__
+        assert len(np.unique(model.labels_)) < 6
 
     def test_divergence_is_told(self, blobs, blob_links, small):
         changes = {"learning_rate": 1e38, "scale": None}

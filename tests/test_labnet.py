@@ -155,7 +155,7 @@ def test_save_and_load(fitted, blobs, tmp_path):
         loaded.rates(links)
     from s3c2 import S3C2
 
-    with pytest.raises(StorageError, match="holds a LabNet, not a S3C2"):
+    with pytest.raises(StorageError, match="holds a model of LabNet, not of S3C2"):
         S3C2.load(tmp_path / "labnet")
 
 

@@ -161,9 +161,12 @@ class SiameseEstimator(BaseEstimator):
             device = torch.device(self.device)
             torch.empty(0, device=device)
         except (RuntimeError, AssertionError) as error:
+            why = str(error).splitlines()[0].rstrip(".")
+            if "device string" in why:  # torch goes on to list all that any build of it knows
+                why = "torch knows no such device"
             raise ValueError(
-                f"The 'device' parameter is {self.device!r}, which is not to be had here: "
-                f"{str(error).splitlines()[0].rstrip('.')}. Use 'auto' or 'cpu'."
+                f"The 'device' parameter is {self.device!r}, which is not to be had here: {why}. "
+                "Use 'auto' or 'cpu'."
             ) from error
         return device
 
@@ -219,7 +222,7 @@ class SiameseEstimator(BaseEstimator):
         content, tensors = storage.read(path, "model")
         if content["class"] != cls.__name__:
             raise StorageError(
-                f"'{folder}' holds a {content['class']}, not a {cls.__name__}. "
+                f"'{folder}' holds a model of {content['class']}, not of {cls.__name__}. "
                 f"Load it with {content['class']}.load."
             )
         if content["own_encoder"] and encoder is None:

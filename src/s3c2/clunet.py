@@ -144,6 +144,7 @@ class CluNet(ClusterNetwork):
             with run:
                 self._train(rows, links, labnet, run, seed)
                 self.labels_ = self._labels(rows)
+        self._warn_of_empty_clusters()
         return self
 
     # Training

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from s3c2 import published
 from s3c2.base import SiameseEstimator, check_number, pack_network, unpack_network
-from s3c2.errors import DataError, LinksError, LinksWarning
+from s3c2.errors import DataError, EmptyClustersWarning, LinksError, LinksWarning
 from s3c2.inference import apply_to_rows
 from s3c2.links import Links
 from s3c2.metrics import pair_rates
@@ -37,6 +37,7 @@ class LinkClusterer(ClusterMixin, SiameseEstimator, ABC):
     __metadata_request__score: ClassVar = {"links": True, "sample_id": True}
     # What models that fit_many trains together may differ in, beside their links.
     _may_differ: ClassVar[tuple[str, ...]] = ("random_state",)
+    _against_empty: ClassVar[str] = "More links or longer training"
 
     n_clusters: int
     labels_: NDArray[np.int64]
@@ -66,7 +67,18 @@ class LinkClusterer(ClusterMixin, SiameseEstimator, ABC):
             with run:
                 for error in self._fit_replicas([self], rows, [links], [seed], run).values():
                     raise error
+        self._warn_of_empty_clusters()
         return self
+
+    def _warn_of_empty_clusters(self) -> None:
+        empty = self.n_clusters - len(np.unique(self.labels_))
+        if empty:
+            warnings.warn(
+                f"{empty} of {self.n_clusters} clusters stayed empty. {self._against_empty} may "
+                "fill them.",
+                EmptyClustersWarning,
+                stacklevel=3,
+            )
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """The cluster of each row: (n,). The same for a row alone, in any batch and order."""

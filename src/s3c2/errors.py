@@ -14,7 +14,8 @@
     └── MissingExtraError       a part needs packages that an extra installs
 
     UserWarning
-    └── LinksWarning            links that were left out, or cannot all hold
+    ├── LinksWarning            links that were left out, or cannot all hold
+    └── EmptyClustersWarning    a fit that put no row into some clusters
 """
 
 from __future__ import annotations
@@ -55,3 +56,7 @@ class MissingExtraError(ImportError):
 
 class LinksWarning(UserWarning):
     """Links that were left out, or that cannot all hold."""
+
+
+class EmptyClustersWarning(UserWarning):
+    """A fit put no row into some of the clusters that were asked for."""

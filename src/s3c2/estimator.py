@@ -112,6 +112,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     """
 
     _may_differ: ClassVar = ("random_state", "threshold", "reconstruction_weight")
+    _against_empty: ClassVar = "More links, a lower threshold, dropout=0 or n_restarts"
 
     def __init__(
         self,

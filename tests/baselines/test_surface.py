@@ -94,7 +94,7 @@ def test_a_loaded_model_is_the_saved_one(model, blobs, blob_links, tmp_path):
     assert loaded.get_params() == model.get_params() | {"verbose": 1}
     for name, values in model.history_.items():
         assert np.array_equal(loaded.history_[name], values, equal_nan=True)
-    with pytest.raises(StorageError, match=f"holds a {type(model).__name__}, not a S3C2"):
+    with pytest.raises(StorageError, match=f"holds a model of {type(model).__name__}, not of S3C2"):
         S3C2.load(tmp_path)
 
 

@@ -195,15 +195,15 @@ def test_interrupt_is_one_line_and_130(folder, monkeypatch):
 def test_interrupted_fit_goes_on_and_ends_with_the_same_labels(fitted, folder, monkeypatch):
     from s3c2 import checkpoint
 
-    save = checkpoint.Checkpoint.save
+    keep = checkpoint.Checkpoint.keep
 
-    def save_and_interrupt(self, *args):
-        save(self, *args)
+    def keep_and_interrupt(self, *args):
+        keep(self, *args)
         raise KeyboardInterrupt
 
     command = [*fit_command(), "--no-report"]
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.Checkpoint, "save", save_and_interrupt)
+        patch.setattr(checkpoint.Checkpoint, "keep", keep_and_interrupt)
         result = folder.run(*command)
     assert result.exit_code == 130
     assert "The same command goes on from out/checkpoint.safetensors" in result.stderr

@@ -242,13 +242,14 @@ def _new_model(
 
 
 def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
-    from s3c2.errors import StorageError
+    from s3c2.errors import EmptyClustersWarning, StorageError
 
     model.set_params(checkpoint=str(checkpoint))
     try:
         with settings_as_given(), warnings.catch_warnings():
-            # Said already, see _warn_of_too_many_groups.
+            # Said elsewhere, in the words of the command line.
             warnings.filterwarnings("ignore", "The links ask for at least")
+            warnings.simplefilter("ignore", EmptyClustersWarning)
             model.fit(rows.X, links=links)
     except StorageError as error:
         if "other settings, data or links" not in str(error):
