@@ -7,11 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from s3c2 import CluNet, LabNet, Links, stack
+from s3c2 import S3C2, CluNet, LabNet, Links, stack, training
 from s3c2.callbacks import AfterStep
 from s3c2.checkpoint import Checkpoint
 from s3c2.clunet import CluNetReplica, train_clunets
 from s3c2.convolution import PLAIN, POOL, UP, Layer, _backwards, _forwards
+from s3c2.errors import OutOfMemoryError
 from s3c2.labnet import LabNetReplica, train_labnets
 from s3c2.networks import Architecture, Dropout
 from s3c2.randomness import Purpose, derived_seed
@@ -110,6 +111,21 @@ def test_replicas_that_do_not_fit_are_split(rows, replicas, monkeypatch):
     split = train_labnets(labnet, rows, replicas, run)
     assert parts == [*range(8)] * 3  # seven replicas, three at a time
     assert all(same_weights(a.network, b.network) for a, b in zip(whole, split))
+
+
+def test_one_network_that_does_not_fit_is_no_divergence(blobs, blob_links, tmp_path, monkeypatch):
+    def no_memory(task, run):
+        if task.stage == "clunet":
+            raise torch.cuda.OutOfMemoryError
+        return training.train(task, run)
+
+    monkeypatch.setattr(stack, "train", no_memory)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (0, 2**33))
+    path = tmp_path / "state"
+    model = S3C2(3, layers=(16,), labnet_steps=5, clunet_links=10, clunet_pairs=30, verbose=0)
+    with pytest.raises(OutOfMemoryError, match="80 rows does not fit .* .8 GiB in all.. Make the batch"):
+        model.set_params(checkpoint=path).fit(blobs[0], links=blob_links)
+    assert path.exists()  # for a start with other memory
 
 
 def test_other_networks_are_trained_one_after_another(blobs, replicas):

@@ -8,6 +8,7 @@
         ├── DatasetError        a public data set: missing, damaged, cannot be downloaded
         ├── LinksError          links: unknown rows, unreadable files, none of a kind
         │   └── ContradictoryLinksError   must-links and cannot-links that exclude each other
+        ├── OutOfMemoryError    a network and its batch: too large for the GPU
         └── StorageError        a model, a checkpoint or an output that cannot be read or written
 
     ImportError
@@ -39,6 +40,10 @@ class LinksError(S3C2Error):
 
 class ContradictoryLinksError(LinksError):
     """Some must-links and cannot-links exclude each other."""
+
+
+class OutOfMemoryError(S3C2Error):
+    """A network and its batch do not fit into the GPU's memory."""
 
 
 class StorageError(S3C2Error):

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from s3c2.convolution import Layer, convolve, is_convolution
-from s3c2.errors import DataError
+from s3c2.errors import OutOfMemoryError
 from s3c2.kernels import has_kernels
 from s3c2.networks import Dropout
 from s3c2.randomness import Purpose, derived_seed, dropout_masks
@@ -363,7 +363,7 @@ def train_stacks(
             histories = train(task(some, stacks, part), run)
         except torch.cuda.OutOfMemoryError as error:
             if len(some) == 1:
-                raise DataError(
+                raise OutOfMemoryError(
                     f"One network with a batch of {max(batch.values()):,} rows does not fit into "
                     f"the GPU's memory ({torch.cuda.mem_get_info(device)[1] / 2**30:.0f} GiB in "
                     "all). Make the batch smaller, or use device='cpu'."
