@@ -513,6 +513,52 @@ def test_idec_of_a_grid_is_close_to_the_one_alone(network, tmp_path):
         assert (stacked.labels_ == alone.labels_).mean() > 0.99
 
 
+def test_a_convolutional_idec_whose_first_convolution_is_a_prediction(tmp_path):
+    from sklearn.datasets import load_digits
+
+    from s3c2 import Links, convolution
+
+    data = load_digits(n_class=3)
+    links = Links.from_labels(data.target, 100, random_state=0)
+    settings = {"network": "convolutional", "epochs": 2, "cache": tmp_path}
+    expected = idec(**settings).fit(data.images, links=links)
+    for table in (convolution._forwards, convolution._backwards):
+        table.cache_clear()  # as in a process that finds the autoencoder in the cache
+    again = idec(**settings).fit(data.images, links=links)
+    assert (again.labels_ == expected.labels_).mean() > 0.97
+
+
+def test_an_interrupted_grid_of_idec_goes_on(tmp_path, monkeypatch):
+    from sklearn.datasets import load_digits
+
+    from s3c2 import Links, checkpoint, fit_many
+
+    monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
+    X, y = load_digits(n_class=3, return_X_y=True)
+    seen = []
+
+    def interrupt(step):
+        seen.append(step)
+        if len(seen) in (30, 300, 340):
+            raise KeyboardInterrupt
+
+    def grid(**given):
+        return [
+            (idec(tol=0.01, epochs=10, random_state=r, **given),
+             Links.from_labels(y, n, random_state=r))
+            for r, n in enumerate((40, 60, 300, 320))
+        ]  # fmt: skip
+
+    expected = fit_many(X, grid())
+    given = grid(checkpoint=tmp_path / "state", callbacks=interrupt)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            fit_many(X, given)
+    for one, two in zip(expected, fit_many(X, given)):
+        assert (one.labels_ == two.labels_).mean() > 0.97
+    assert not (tmp_path / "state").exists()
+
+
 def test_idec_ends_each_replica_at_its_own_epoch():
     from sklearn.datasets import load_digits
 

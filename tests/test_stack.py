@@ -123,7 +123,8 @@ def test_one_network_that_does_not_fit_is_no_divergence(blobs, blob_links, tmp_p
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (0, 2**33))
     path = tmp_path / "state"
     model = S3C2(3, layers=(16,), labnet_steps=5, clunet_links=10, clunet_pairs=30, verbose=0)
-    with pytest.raises(OutOfMemoryError, match="80 rows does not fit .* .8 GiB in all.. Make the batch"):
+    said = "80 rows does not fit .* .8 GiB in all.. Make the batch"
+    with pytest.raises(OutOfMemoryError, match=said):
         model.set_params(checkpoint=path).fit(blobs[0], links=blob_links)
     assert path.exists()  # for a start with other memory
 
