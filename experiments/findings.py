@@ -113,7 +113,7 @@ def above(a: float, b: float, margin: float = 0.0) -> tuple[float, bool]:
 
 
 def together(cases: Iterable[tuple[float, bool]]) -> tuple[float, bool]:
-    """One case that is true if all of these are, for a claim that has two halves."""
+    """One case that is true if all of these are, for a claim of several parts."""
     numbers, true = zip(*cases)
     return (sum(numbers), all(true))  # NaN if one is missing
 

@@ -138,20 +138,21 @@ def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int)
         kind = "semi-supervised, " if first.semi_supervised else ""
         how = f"{first.variant}, shortened" if args.quick else first.variant
         what = f"{first.dataset}, {first.method}, {kind}{first.network}, {how}"
-        again = "go on" if unfinished(group, path, args).exists() else "begin"
+        state = unfinished(group, path, args)
+        again = "go on" if state.exists() else "begin"
         tell(f"{number + 1}/{len(work)}  {what}: {len(group)} runs {again}")
-        seconds = train_group(group, path, args)
+        seconds = train_group(group, path, state, args)
         left -= len(group)
         tell(f"{number + 1}/{len(work)}  done in {seconds:.1f} s, {left} runs left")
 
 
-def train_group(group: Sequence[Run], path: Path, args: argparse.Namespace) -> float:
-    """Train runs together and write their rows; the seconds of training."""
+def train_group(group: Sequence[Run], path: Path, state: Path, args: argparse.Namespace) -> float:
+    """Train runs together, from ``state`` if it is there, and write their rows; the seconds."""
     data = load(group[0].dataset, group[0].network)
     links = {run: links_of(data.y_train, *run) for run in {_links_key(run) for run in group}}
     settings = {
         "n_clusters": data.n_clusters, "device": args.device, "precision": args.precision,
-        "verbose": 1, "checkpoint": unfinished(group, path, args),
+        "verbose": 1, "checkpoint": state,
     }  # fmt: skip
     grid = [(run.model().set_params(**settings), links[_links_key(run)]) for run in group]
     began = time.perf_counter()

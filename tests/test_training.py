@@ -161,7 +161,7 @@ def test_a_diverged_fit_leaves_no_checkpoint(blobs, blob_links, small, tmp_path)
 
 
 def test_a_training_without_hope_ends_before_its_length(blobs, blob_links, small, monkeypatch):
-    monkeypatch.setattr(training, "LOOKS", 5)
+    monkeypatch.setattr(training, "LOOK_EVERY", 5)
     seen = []
     changed = {"learning_rate": 1e38, "scale": None, "labnet_steps": 60}
     model = S3C2(3, **{**small, **changed}, callbacks=lambda step: seen.append(step.step))

@@ -28,7 +28,7 @@ SECONDS = 10.0  # between two states of a fit
 PATIENCE = 20  # times as long as writing one took, at least
 
 
-class Progressed(NamedTuple):
+class StageState(NamedTuple):
     """How far a stage had come."""
 
     done: int  # steps
@@ -79,7 +79,7 @@ class Checkpoint:
 
     def restore(
         self, stage: str, network: nn.Module, optimizer: torch.optim.Optimizer
-    ) -> Progressed | None:
+    ) -> StageState | None:
         """Lay the stage's state into the network and optimiser, if it has one, and tell of it."""
         if stage not in self.content["done"]:
             return None
@@ -92,7 +92,7 @@ class Checkpoint:
         optimizer.load_state_dict({"state": state, "param_groups": groups})
         device = next(network.parameters()).device
         history = _under(self.tensors, f"{stage}.history.")
-        return Progressed(
+        return StageState(
             done=int(self.content["done"][stage]),
             complete=stage in self.content["complete"],
             ends=[int(end) for end in self.content["ends"][stage]],
@@ -113,7 +113,7 @@ class Checkpoint:
         Without an optimiser the stage is complete: no step of it will be taken again. ``ends`` are
         the steps of the replicas, known by now or at most.
         """
-        self._forget(stage)
+        self.tensors = {k: v for k, v in self.tensors.items() if not k.startswith(f"{stage}.")}
         state = optimizer.state_dict()["state"] if optimizer else {}
         tensors = {
             **{f"network.{name}": tensor for name, tensor in network.state_dict().items()},
@@ -127,9 +127,6 @@ class Checkpoint:
         if optimizer is None:
             self.content["complete"].append(stage)
         self._unwritten = True
-
-    def _forget(self, stage: str) -> None:
-        self.tensors = {k: v for k, v in self.tensors.items() if not k.startswith(f"{stage}.")}
 
     def write(self) -> None:
         """Write what was kept since the last time."""

@@ -30,7 +30,7 @@ History = dict[str, NDArray[np.float32]]
 Losses = Callable[[int | Tensor], dict[str, Tensor]]
 
 WARM_UP = 3  # eager steps before a step is captured on a GPU
-LOOKS = 500  # steps between looks whether all has diverged, for which a GPU is waited for
+LOOK_EVERY = 500  # steps, whether all has diverged; a GPU is waited for then
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def train(task: Task, run: Run) -> list[History]:
                 ends.lay_back_weights()
                 run.checkpoint.keep(name, done, task.stacks, optimizer, history, ends.steps)
                 run.checkpoint.write()
-            if stop or (done % LOOKS == 0 and all_diverged(now.terms)):
+            if stop or (done % LOOK_EVERY == 0 and all_diverged(now.terms)):
                 break
     ends.lay_back_weights()
     task.stacks.eval()
