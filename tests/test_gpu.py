@@ -494,11 +494,12 @@ def idec(**given):
 
 
 @pytest.mark.parametrize("network", ["dense", "convolutional"])
-def test_idec_of_a_grid_is_close_to_the_one_alone(network, tmp_path):
+def test_idec_of_a_grid_is_close_to_the_one_alone(network, tmp_path, monkeypatch):
     from sklearn.datasets import load_digits
 
     from s3c2 import Links, fit_many
 
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     data = load_digits(n_class=3)
     X = data.data if network == "dense" else data.images
     settings = {"network": network, "epochs": 2, "cache": tmp_path}
