@@ -424,7 +424,10 @@ class TestClaims:
         values["mnist", "IDEC", 100] = 0.9
         found = claims.idec_wins_once(SimpleNamespace(convolutional=values))
         assert (found.held, found.of) == (11, 12)
-        assert found.numbers == "IDEC is best at: MNIST 100, MNIST 5,000"
+        assert found.numbers == (
+            "IDEC / the best other on MNIST at 5,000: .600 / .500; "
+            "IDEC is best at: MNIST 100, MNIST 5,000"
+        )
         values["mnist", "IDEC", 5000] = math.nan  # then "only there" says nothing
         assert claims.idec_wins_once(SimpleNamespace(convolutional=values)).verdict == "not run"
 
