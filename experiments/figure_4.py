@@ -17,16 +17,11 @@ import pandas as pd
 from s3c2 import published
 
 from figure_3 import THRESHOLDS
-from plots import finish, grid_of_axes, known, legend, save, table
+from plots import INDICATORS, finish, grid_of_axes, known, legend, save, table
 from runner import Experiment, main
 from runs import Run, Sizes, grid
 
-INDICATORS = {
-    "accuracy": ("accuracy", "#0072B2", "o", "-"),
-    "balanced_accuracy": ("balanced accuracy", "#56B4E9", "s", "-"),
-    "ml_rate": ("ML rate", "#D55E00", "^", "-"),
-    "cl_rate": ("CL rate", "#E69F00", "D", ":"),  # often on top of the accuracy
-}
+LINES = {"cl_rate": ":"}  # often on top of the accuracy
 OVER = ("six thresholds", "T = 0.3")
 
 
@@ -73,14 +68,15 @@ def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
     for over, line in zip(OVER, axes_of):
         for dataset, axes in zip(names, line):
             here = data[(data["dataset"] == dataset) & (data["over"] == over)]
-            for indicator, (_, colour, marker, style) in INDICATORS.items():
+            for indicator, (_, colour, marker) in INDICATORS.items():
                 one = here[here["indicator"] == indicator].sort_values("n_links")
+                line_style = LINES.get(indicator, "-")
                 axes.plot(one["n_links"], one["correlation"], color=colour, marker=marker,
-                          linestyle=style, linewidth=1.6, markersize=4.5)  # fmt: skip
+                          linestyle=line_style, linewidth=1.6, markersize=4.5)  # fmt: skip
             axes.axhline(0, color="0.4", linewidth=0.8)
             axes.set_ylim(-1.05, 1.05)
             finish(axes, dataset, data["n_links"], f"correlation with NMI\n({over})")
-    legend(figure, {name: style for name, *style in INDICATORS.values()})
+    legend(figure, {name: (*look, LINES.get(i, "-")) for i, (name, *look) in INDICATORS.items()})
     save(data, figure, folder, "figure_4")
 
 

@@ -14,17 +14,11 @@ from pathlib import Path
 import pandas as pd
 
 import figure_5
-from plots import curve, finish, legend, panels, save, summary, table
+from plots import INDICATORS, curve, finish, legend, panels, save, summary, table
 from runner import Experiment, main
 from runs import Run, Sizes
 
-MEASURES = {
-    "nmi": ("NMI", "black", "o"),
-    "accuracy": ("LabNet's accuracy", "#0072B2", "s"),
-    "balanced_accuracy": ("balanced accuracy", "#56B4E9", "v"),
-    "ml_rate": ("ML rate", "#D55E00", "^"),
-    "cl_rate": ("CL rate", "#009E73", "D"),
-}
+MEASURES = {"nmi": ("NMI", "black", "o"), **INDICATORS}
 
 
 def runs(sizes: Sizes) -> list[Run]:

@@ -30,6 +30,13 @@ STYLES = {
     "IDEC": ("#CC79A7", "D"),
     "NNclustering": ("#56B4E9", "v"),
 }
+# LabNet's, in figures 4 and 6
+INDICATORS = {
+    "accuracy": ("LabNet's accuracy", "#0072B2", "v"),
+    "balanced_accuracy": ("balanced accuracy", "#56B4E9", "s"),
+    "ml_rate": ("ML rate", "#D55E00", "^"),
+    "cl_rate": ("CL rate", "#009E73", "D"),
+}
 NUMBERS = (
     "threshold", "n_links", "link_seed", "labnet_steps", "steps", "seconds_per_run", "group_size",
     *SCORES,

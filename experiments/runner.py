@@ -80,7 +80,13 @@ def main(experiment: Experiment, text: str | None, argv: Sequence[str] | None = 
         except KeyboardInterrupt:
             tell("stopped; the same command goes on from here")
             raise SystemExit(130) from None
-    experiment.draw(rows_of(runs, path), folder)
+    rows = rows_of(runs, path)
+    if runs and not rows:
+        raise SystemExit(
+            f"{made.prog}: {path} has no rows of these runs to draw from; nothing was written. Run "
+            "it without --plot-only, or with the --steps that the rows were made with."
+        )
+    experiment.draw(rows, folder)
     tell(f"written: {folder / experiment.name}.csv and .png; the runs are in {path}")
 
 
@@ -126,7 +132,14 @@ def positive(text: str) -> int:
 def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int) -> None:
     """Train the runs that have no row yet, group by group."""
     began = time.perf_counter()
-    todo = ledger.missing(runs, ledger.read(path))
+    rows = ledger.read(path)
+    todo = ledger.missing(runs, rows)
+    others = {row["precision"] for row in rows} - {args.precision}
+    if todo and others:
+        raise DataError(
+            f"{path} holds runs in {' and '.join(sorted(others))}: use --precision "
+            f"{min(others)}, or name another folder with S3C2_RESULTS."
+        )
     work = groups(todo, limit)
     tell(f"{path.name}: {len(runs) - len(todo)} of {len(runs)} runs are done")
     left = len(todo)
