@@ -29,6 +29,11 @@ import torch
 
 import s3c2
 
+try:
+    import fcntl
+except ImportError:  # Windows, where nobody else should be writing
+    fcntl = None  # type: ignore[assignment]
+
 from runs import Run, as_json
 
 HERE = Path(__file__).parent
@@ -89,17 +94,24 @@ def _whole_lines(text: str) -> list[str]:
 
 
 def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write rows and wait until they are on the disk."""
+    """Write rows and wait until they are on the disk.
+
+    Experiments that share a ledger may run side by side: each waits for the other's writing, and a
+    run that the other has written in the meantime is not written again.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a+", newline="") as file:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
         file.seek(0)
-        whole = "".join(_whole_lines(file.read()))
-        file.truncate(len(whole.encode()))
+        whole = _whole_lines(file.read())
+        file.truncate(len("".join(whole).encode()))
+        done = {key(row) for row in csv.DictReader(whole)}
         lines = io.StringIO()
         writer = csv.DictWriter(lines, COLUMNS, restval="", lineterminator="\n")
         if not whole:
             writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(row for row in rows if key(row) not in done)
         file.write(lines.getvalue())
         file.flush()
         os.fsync(file.fileno())

@@ -26,7 +26,7 @@ import neighbours
 import settings
 import settings_images
 import uniform_links
-from claims import CLAIMS, COMPARISONS, MANY
+from claims import CLAIMS, COMPARISONS, MANY, SEMI
 from findings import Results, WithSettings, number, runs_of
 from ledger import key, missing
 from plots import STYLES, TITLES, summary, table
@@ -212,6 +212,19 @@ def claims_with_settings() -> str:
     return markdown(["figure", "the paper says", *CHANGED], lines)
 
 
+def both_settings() -> str:
+    """S3C2 with both settings changed beside the other methods, on the same link sets."""
+    results = WithSettings(*CHANGED["both"])
+    lines = []
+    for kind, means in (("dense", results.dense), ("convolutional", results.convolutional)):
+        for dataset in TITLES:
+            for method in STYLES:
+                cells = [number(means[dataset, method, n]) for n in FULL.budgets]
+                if method != SEMI and any(cell != "–" for cell in cells):
+                    lines.append([TITLES[dataset], kind, method, *cells])
+    return markdown(["", "network", "method", *(f"{n:,}" for n in FULL.budgets)], lines)
+
+
 def times() -> str:
     """Seconds of training; runs that experiments share count for the first of them."""
     lines: list[list[object]] = []
@@ -275,6 +288,7 @@ def _distinct(column: pd.Series) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "claims": claims_table,
     "claims_with_settings": claims_with_settings,
+    "both_settings": both_settings,
     "figure_2": lambda: methods(figure_2.EXPERIMENT),
     "figure_3": thresholds,
     "figure_4": correlations,

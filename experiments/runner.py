@@ -15,7 +15,7 @@ from typing import Any
 
 from s3c2 import Links, fit_many
 from s3c2.datasets import NAMES
-from s3c2.errors import DataError, S3C2Error
+from s3c2.errors import DataError, DatasetError, S3C2Error
 
 import ledger
 import scoring
@@ -87,7 +87,8 @@ def main(experiment: Experiment, text: str | None, argv: Sequence[str] | None = 
             "it without --plot-only, or with the --steps that the rows were made with."
         )
     experiment.draw(rows, folder)
-    tell(f"written: {folder / experiment.name}.csv and .png; the runs are in {path}")
+    where = f"; the runs are in {path}" if runs else ""
+    tell(f"written: {folder / experiment.name}.csv and .png{where}")
 
 
 def parser(text: str) -> argparse.ArgumentParser:
@@ -140,6 +141,7 @@ def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int)
             f"{path} holds runs in {' and '.join(sorted(others))}: use --precision "
             f"{min(others)}, or name another folder with S3C2_RESULTS."
         )
+    check_data(todo)
     work = groups(todo, limit)
     tell(f"{path.name}: {len(runs) - len(todo)} of {len(runs)} runs are done")
     left = len(todo)
@@ -153,10 +155,26 @@ def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int)
         what = f"{first.dataset}, {first.method}, {kind}{first.network}, {how}"
         state = unfinished(group, path, args)
         again = "go on" if state.exists() else "begin"
-        tell(f"{number + 1}/{len(work)}  {what}: {len(group)} runs {again}")
+        how_many = "1 run" if len(group) == 1 else f"{len(group)} runs"
+        tell(f"{number + 1}/{len(work)}  {what}: {how_many} {again}")
         seconds = train_group(group, path, state, args)
         left -= len(group)
         tell(f"{number + 1}/{len(work)}  done in {seconds:.1f} s, {left} runs left")
+
+
+def check_data(runs: Sequence[Run]) -> None:
+    """Load all data sets before the first training, and name those that are not to be had."""
+    failed: dict[str, str] = {}
+    wanted = dict.fromkeys((run.dataset, run.network) for run in runs)
+    for name, network in wanted:
+        try:
+            load(name, network)
+        except DatasetError as error:
+            failed[name] = str(error)
+    if failed:
+        others = list(dict.fromkeys(name for name, _ in wanted if name not in failed))
+        hint = f" Or do without: --dataset {' '.join(others)}" if others else ""
+        raise DatasetError("\n".join(failed.values()) + hint)
 
 
 def train_group(group: Sequence[Run], path: Path, state: Path, args: argparse.Namespace) -> float:

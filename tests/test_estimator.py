@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
-from s3c2 import S3C2, Links, published
+from s3c2 import S3C2, LabNet, Links, published
 from s3c2.errors import (
     ContradictoryLinksError,
     DataError,
@@ -305,8 +305,8 @@ class TestBadInput:
         ("given", "words"),
         [
             ({"n_clusters": None}, "'n_clusters' parameter of S3C2 must be an int"),
-            ({"threshold": None}, "'threshold' parameter of S3C2 must be a number"),
-            ({"threshold": "often"}, "'threshold' parameter of S3C2 must be a number"),
+            ({"threshold": None}, "'threshold' parameter of S3C2 must be 'auto', or a number"),
+            ({"threshold": "often"}, "'threshold' parameter of S3C2 must be 'auto', or a number"),
             ({"learning_rate": None}, "'learning_rate' parameter of S3C2"),
             ({"labnet_steps": 0}, "'labnet_steps' parameter of S3C2 must be an int"),
             ({"clunet_steps": 2.5}, "'clunet_steps' parameter of S3C2 must be an int"),
@@ -400,6 +400,11 @@ class TestBadInput:
         with pytest.raises(LinksError, match="must be a Links object. Got list"):
             S3C2(3, **small).fit(X, links=[(0, 1)])
 
+    @pytest.mark.parametrize("kind", [S3C2, LabNet])
+    def test_links_by_position(self, blobs, blob_links, kind):
+        with pytest.raises(LinksError, match="given as y, which is ignored: write fit.X, links=…"):
+            kind().fit(blobs[0], blob_links)
+
     def test_links_of_other_rows(self, blobs, small):
         links = Links(must=[(0, 1)], cannot=[(1, 2)], n_samples=60)
         with pytest.raises(LinksError, match=r"60.*120"):
@@ -427,7 +432,10 @@ class TestBadInput:
         with pytest.warns(EmptyClustersWarning, match=said) as told:
             model.fit(X, links=blob_links)
         assert told[0].filename == __file__
+        assert "n_restarts may fill them" in str(told[0].message)
         assert len(np.unique(model.labels_)) < 6
+        with pytest.warns(EmptyClustersWarning, match="or scale= if the numbers of X are not"):
+            model.set_params(scale=None).fit(X, links=blob_links)
 
     def test_divergence_is_told(self, blobs, blob_links, small):
         changes = {"learning_rate": 1e38, "scale": None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import itertools
+import json
 import math
 import os
 import subprocess
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 from s3c2 import Links, checkpoint, training
+from s3c2.errors import DatasetError
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 if not EXPERIMENTS.is_dir():
@@ -202,6 +204,43 @@ class TestResume:
         assert refused.value.code == 2
         assert said in capsys.readouterr().err
         assert not self.path.exists()
+
+    def test_experiments_side_by_side_write_a_run_once(self):
+        rows = self.neighbours()
+        others = [row | {"commit": "of the other"} for row in rows]
+        self.path.unlink()
+        ledger.append(self.path, rows[:3])
+        program = (
+            "import json, sys, ledger, pathlib\n"
+            "rows = json.loads(sys.stdin.read())\n"
+            "for row in rows: ledger.append(pathlib.Path(sys.argv[1]), [row])\n"
+        )
+        command = [sys.executable, "-c", program, str(self.path)]
+        both = [
+            subprocess.Popen(command, stdin=subprocess.PIPE, cwd=EXPERIMENTS, text=True)
+            for _ in range(2)
+        ]
+        for process in both:
+            process.stdin.write(json.dumps(others))
+            process.stdin.close()
+        assert [process.wait(timeout=120) for process in both] == [0, 0]
+        written = ledger.read(self.path)
+        assert written[:3] == rows[:3]
+        assert sorted(map(ledger.key, written)) == sorted(map(ledger.key, rows))
+
+    def test_data_that_is_missing_is_told_before_anything_is_trained(self, monkeypatch):
+        def load(name, network):
+            if name == "mnist":
+                raise DatasetError("mnist is missing. Put it there.")
+
+        monkeypatch.setattr(runner, "load", load)
+        wanted = [
+            run for name in ("mnist", "letters") for run in runs.grid("DCPR", [name], [100], 1)
+        ]
+        with pytest.raises(DatasetError, match="Put it there. Or do without: --dataset letters"):
+            runner.check_data(wanted)
+        with pytest.raises(DatasetError, match="Put it there.$"):
+            runner.check_data(wanted[:1])
 
     def test_nothing_is_drawn_from_nothing(self):
         with pytest.raises(SystemExit, match="no rows of these runs to draw from"):

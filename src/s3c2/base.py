@@ -102,8 +102,10 @@ class SiameseEstimator(BaseEstimator):
             return (1, *self.input_shape_)
         return self.input_shape_
 
-    def _resolve(self, links: Any, sample_id: Any, rows: Rows) -> Links:
+    def _resolve(self, links: Any, sample_id: Any, rows: Rows, y: Any = None) -> Links:
         """The links by row number of this X, consistent, with both kinds among them."""
+        if isinstance(y, Links):
+            raise LinksError("The links were given as y, which is ignored: write fit(X, links=…).")
         if links is None:
             links = self._default_links(rows)
         if not isinstance(links, Links):
@@ -362,8 +364,9 @@ def check_number(
     *,
     whole: bool = False,
     optional: bool = False,
+    otherwise: str = "",
 ) -> None:
-    """Refuse a parameter that is not a number in [low, high]."""
+    """Refuse a parameter that is not a number in [low, high]; ``otherwise`` names what else is."""
     value = getattr(estimator, name)
     if value is None and optional:
         return
@@ -372,7 +375,8 @@ def check_number(
         kind = "an int" if whole else "a number"
         upto = f"{high})" if high == np.inf else f"{high}]"
         raise ValueError(
-            f"The {_as_called(estimator, name)} must be {kind} in the range [{low}, {upto}. "
+            f"The {_as_called(estimator, name)} must be {otherwise}{kind} in the range "
+            f"[{low}, {upto}. "
             f"Got {value!r} instead."
         )
 

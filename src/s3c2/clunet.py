@@ -138,7 +138,7 @@ class CluNet(ClusterNetwork):
         with self._all_or_nothing():
             rows = self._read(X, reset=True)
             self._check_n_clusters(rows)
-            links = self._resolve(links, sample_id, rows)
+            links = self._resolve(links, sample_id, rows, y)
             labeller = [digest_of_module(labnet.encoder_), labnet.threshold_]
             run, seed = self._begin(rows, links, labeller)
             with run:

@@ -61,7 +61,7 @@ class LinkClusterer(ClusterMixin, SiameseEstimator, ABC):
         with self._all_or_nothing():
             rows = self._read(X, reset=True)
             self._check_n_clusters(rows)
-            given, links = links, self._resolve(links, sample_id, rows)
+            given, links = links, self._resolve(links, sample_id, rows, y)
             self._warn_of_too_many_groups(given or links)
             run, seed = self._begin(rows, links)
             with run:
@@ -73,9 +73,10 @@ class LinkClusterer(ClusterMixin, SiameseEstimator, ABC):
     def _warn_of_empty_clusters(self) -> None:
         empty = self.n_clusters - len(np.unique(self.labels_))
         if empty:
+            scale = ", or scale= if the numbers of X are not about 1," if self.scale is None else ""
             warnings.warn(
-                f"{empty} of {self.n_clusters} clusters stayed empty. {self._against_empty} may "
-                "fill them.",
+                f"{empty} of {self.n_clusters} clusters stayed empty. "
+                f"{self._against_empty}{scale} may fill them.",
                 EmptyClustersWarning,
                 stacklevel=3,
             )

@@ -168,7 +168,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         self._check_parameters()
         with self._all_or_nothing():
             rows = self._read(X, reset=True)
-            links = self._resolve(links, sample_id, rows)
+            links = self._resolve(links, sample_id, rows, y)
             run, seed = self._begin(rows, links)
             with run:
                 self._train(rows, links, run, seed)
@@ -240,7 +240,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         check_choice(self, "reconstruction", ("sum", "mean"))
         check_number(self, "reconstruction_weight", 0)
         if self.threshold != "auto":
-            check_number(self, "threshold", 0)
+            check_number(self, "threshold", 0, otherwise="'auto', or ")
         check_number(self, "n_committee", 1, whole=True)
         check_number(self, "epochs", 1, whole=True, optional=True)
 

@@ -52,16 +52,19 @@ def test_fetch_as_json_and_quiet(run, store):
     assert "scikit-learn" in run("fetch", "digits").stdout
 
 
-def test_fetch_all_stops_at_the_first_that_fails(run, store, tmp_path):
+def test_fetch_all_brings_what_is_to_be_had_and_names_the_rest(run, store, tmp_path):
     (tmp_path / "sklearn").write_text("a file, where scikit-learn wants a folder")
-    result = run("fetch", "all")
+    write_files(tmp_path / "given", {LETTERS: b"damaged"})
+    result = run("fetch", "all", store=replace(store, given=tmp_path / "given"))
     assert result.exit_code == 2
     assert [line.split(":")[0] for line in result.stdout.splitlines()] == [
-        "mnist", "fashion-mnist", "letters",
+        "mnist", "fashion-mnist", "digits",
     ]  # fmt: skip
-    assert result.stderr.splitlines()[-1].startswith(
-        "Error: reuters/rcv1-four-roots.npz is missing"
-    )
+    letters, *_, reuters, last = result.stderr.splitlines()
+    assert letters.startswith(f"letters: {tmp_path / 'given' / LETTERS} is damaged")
+    assert "or unset S3C2_DATA, and run 's3c2 data fetch letters'" in letters
+    assert reuters.startswith("reuters: reuters/rcv1-four-roots.npz is missing")
+    assert last == "Error: letters and reuters could not be had, for the reasons above."
 
 
 def test_fetch_without_a_network_is_one_line(run, store, closed_port, contents):
@@ -109,7 +112,14 @@ def test_where_lists_the_files_of_one_set(run, store, tmp_path, contents):
     assert result.exit_code == 1
     assert run("where", "mnist").exit_code == 0  # missing is no damage
     assert run("where", "--json").exit_code == 1
-    assert f"damaged  {store.cache / LETTERS}: it has 1 bytes instead of" in result.stdout
+    damage, remedy = result.stdout.splitlines()[2:]
+    assert damage.startswith(f"damaged  {store.cache / LETTERS}: it has 1 bytes instead of")
+    assert remedy == "'s3c2 data fetch letters' downloads it anew."
+    write_files(store.cache, {"mnist/train-images-idx3-ubyte.gz": b"x"})
+    *_, remedy, hint = run("where", "mnist").stdout.splitlines()
+    assert remedy == "'s3c2 data fetch mnist' downloads it anew."
+    assert hint.startswith("missing  's3c2 data fetch mnist' downloads")
+    (store.cache / "mnist/train-images-idx3-ubyte.gz").unlink()
     given = replace(store, given=tmp_path / "nowhere")
     shown = run("where", "mnist", store=given).stdout
     assert "(no such folder)" in shown

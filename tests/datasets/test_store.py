@@ -75,7 +75,7 @@ def test_a_damaged_file_is_refused_and_named(store, server, given, contents, cha
     with pytest.raises(DatasetError, match=reason) as raised:
         load_mnist(store=replace(store, given=given))
     assert str(raised.value).startswith(f"{given / name} is damaged: ")
-    assert "delete it and run 's3c2 data fetch mnist'" in str(raised.value)
+    assert "unset S3C2_DATA, and run 's3c2 data fetch mnist'" in str(raised.value)
     assert server.requests == []  # not downloaded behind the user's back
 
 

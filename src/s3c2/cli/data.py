@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from s3c2.cli.messages import Interrupted, example, print_json
+from s3c2.cli.messages import Interrupted, example, print_json, say
 from s3c2.datasets.registry import NAMES
+from s3c2.errors import DatasetError
 
 if TYPE_CHECKING:
     from s3c2.datasets.registry import DataFile
@@ -64,8 +65,12 @@ def _tell_places(store: Store, name: str | None, found: dict[str, list[_Found]])
     for one in found[name]:
         for path in [one.path] if one.path else store.places(one.file):
             click.echo(f"{one.state:9}{path}{one.because}")
-    if any(one.state != "there" for one in found[name]) or not found[name]:
-        click.echo(_summary(store, name, found[name]))
+    for one in found[name]:
+        if one.path and one.damage:
+            click.echo(store.remedy(one.file, one.path))
+    sound = [one for one in found[name] if not one.damage]
+    if any(one.state == "missing" for one in sound) or not found[name]:
+        click.echo(_summary(store, name, sound))
 
 
 @data.command(epilog=example("s3c2 data fetch mnist", "s3c2 data fetch all"))
@@ -77,19 +82,29 @@ def fetch(store: Store, name: str, as_json: bool, quiet: bool) -> None:
     """Download a data set, or what is missing of it, and say where it is.
 
     NAME is mnist, fashion-mnist, letters, reuters, digits, or all. A download that was interrupted
-    goes on where it stopped. Damaged files in the cache folder are downloaded anew.
+    goes on where it stopped. Damaged files in the cache folder are downloaded anew. With all, a set
+    that cannot be had does not keep the others from coming.
     """
     places: dict[str, str] = {}
+    failed: list[str] = []
     for each in NAMES if name == ALL else [name]:
         try:
             paths = _fetch(replace(store, verbose=0 if quiet else 1), each)
         except KeyboardInterrupt:
             raise Interrupted("Interrupted. The same command goes on from there.") from None
+        except DatasetError as error:
+            if name != ALL:
+                raise
+            say(f"{each}: {error}")
+            failed.append(each)
+            continue
         places[each] = _folders(paths) or IN_SCIKIT_LEARN
         if not (as_json or quiet):
             click.echo(f"{each}: {places[each]}")
     if as_json:
         print_json(places)
+    if failed:
+        raise DatasetError(f"{' and '.join(failed)} could not be had, for the reasons above.")
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,8 @@ def number_or_auto(value: str) -> float | str:
     "--dropout",
     type=click.FloatRange(0, 0.99),
     metavar="RATE",
-    help="Share of units that are dropped in training; 0 may do better with few links.  [default: "
-    "0.1, convolutional 0.5]",
+    help="Share of units that are dropped in training; 0 often does better.  [default: 0.1, "
+    "convolutional 0.5]",
 )
 @click.option(
     "--restarts",

@@ -51,7 +51,7 @@ class Store:
             raise DatasetError(f"{file.name} is missing. {self.where_to_put(file)}")
         content = _content(path)
         if damage := file.damage(content):
-            raise DatasetError(f"{path} is damaged: {damage}. {self._remedy(file, path)}")
+            raise DatasetError(f"{path} is damaged: {damage}. {self.remedy(file, path)}")
         return content
 
     def contents(self, name: str) -> list[bytes]:
@@ -100,12 +100,16 @@ class Store:
             download(file, cached, otherwise=self.where_to_put(*missing), verbose=self.verbose)
         return self.read(file)
 
-    def _remedy(self, file: DataFile, path: Path) -> str:
+    def remedy(self, file: DataFile, path: Path) -> str:
+        """Tell the user in one sentence what to do about a damaged file."""
         if not file.urls:
             return "Delete it, or put a sound copy in its place."
         if path == self.cache / file.name:
             return f"'s3c2 data fetch {file.of}' downloads it anew."
-        return f"Put a sound copy in its place, or delete it and run 's3c2 data fetch {file.of}'."
+        return (
+            f"Put a sound copy in its place; or delete it, or unset {VARIABLE}, and run "
+            f"'s3c2 data fetch {file.of}'."
+        )
 
 
 def cache_folder() -> Path:
