@@ -29,12 +29,12 @@ import torch
 
 import s3c2
 
+from runs import Run, as_json
+
 try:
     import fcntl
 except ImportError:  # Windows, where nobody else should be writing
     fcntl = None  # type: ignore[assignment]
-
-from runs import Run, as_json
 
 HERE = Path(__file__).parent
 KEY = (
