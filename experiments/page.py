@@ -9,6 +9,7 @@ A table stands in the page between <!-- table NAME --> and <!-- end -->.
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +34,9 @@ from plots import STYLES, TITLES, summary, table
 from runner import Experiment
 from runs import AS_PUBLISHED, FULL
 
-PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "reproduction.md"
+PROFILE = ROOT / "benchmarks" / "results" / "gpu-profile.csv"
 MARKED = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NO_RUNS = "No runs yet.\n"
 EXPERIMENTS = {
@@ -242,6 +245,26 @@ def times() -> str:
     return markdown(head, lines) if lines else NO_RUNS
 
 
+def idec_time() -> str:
+    """What IDEC's steps take in kernels, at the profiled time of one model's step in a stack."""
+    with open(PROFILE, newline="") as file:
+        whole = {row["step"]: float(row["us"]) for row in csv.DictReader(file)
+                 if row["kernel"] == "all"}  # fmt: skip
+    ms = {
+        network: whole[f"{count} {network} IDECs, bf16"] / count / 1000
+        for network, count in (("dense", 15), ("convolutional", 5))
+    }
+    lines = []
+    for title in ("Figure 2", "Figure 5", "Uniform links"):
+        frame = table(runs_of(EXPERIMENTS[title]))
+        for network, part in frame[frame["method"] == "IDEC"].groupby("network"):
+            steps, each = part["steps"].sum(), ms[str(network)]
+            seconds = f"{steps * each / 1000:,.0f}"
+            lines.append([title, network, len(part), f"{steps:,.0f}", f"{each:.2f}", seconds])
+    head = ["IDEC", "network", "trainings", "steps", "ms of a step", "seconds"]
+    return markdown(head, lines) if lines else NO_RUNS
+
+
 def _time(frame: pd.DataFrame) -> tuple[int, str]:
     return len(frame), f"{frame['seconds_per_run'].sum():,.0f}"
 
@@ -300,6 +323,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "settings_images": settings_images_table,
     "times": times,
+    "idec_time": idec_time,
     "provenance": provenance,
     "missing": missing_runs,
 }
