@@ -305,8 +305,8 @@ class TestBadInput:
         ("given", "words"),
         [
             ({"n_clusters": None}, "'n_clusters' parameter of S3C2 must be an int"),
-            ({"threshold": None}, "'threshold' parameter of S3C2 must be 'auto', or a number"),
-            ({"threshold": "often"}, "'threshold' parameter of S3C2 must be 'auto', or a number"),
+            ({"threshold": None}, "'threshold' parameter of S3C2 must be 'auto' or a number"),
+            ({"threshold": "often"}, "'threshold' parameter of S3C2 must be 'auto' or a number"),
             ({"learning_rate": None}, "'learning_rate' parameter of S3C2"),
             ({"labnet_steps": 0}, "'labnet_steps' parameter of S3C2 must be an int"),
             ({"clunet_steps": 2.5}, "'clunet_steps' parameter of S3C2 must be an int"),

@@ -364,19 +364,19 @@ def check_number(
     *,
     whole: bool = False,
     optional: bool = False,
-    otherwise: str = "",
+    word: str | None = None,
 ) -> None:
-    """Refuse a parameter that is not a number in [low, high]; ``otherwise`` names what else is."""
+    """Refuse a parameter that is neither a number in [low, high] nor this word."""
     value = getattr(estimator, name)
-    if value is None and optional:
+    if (value is None and optional) or (word is not None and value == word):
         return
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     if isinstance(value, bool) or not isinstance(value, kinds) or not low <= value <= high:
         kind = "an int" if whole else "a number"
         upto = f"{high})" if high == np.inf else f"{high}]"
+        other = "" if word is None else f"{word!r} or "
         raise ValueError(
-            f"The {_as_called(estimator, name)} must be {otherwise}{kind} in the range "
-            f"[{low}, {upto}. "
+            f"The {_as_called(estimator, name)} must be {other}{kind} in the range [{low}, {upto}. "
             f"Got {value!r} instead."
         )
 

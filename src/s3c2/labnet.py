@@ -239,8 +239,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator
         check_module(self, "decoder")
         check_choice(self, "reconstruction", ("sum", "mean"))
         check_number(self, "reconstruction_weight", 0)
-        if self.threshold != "auto":
-            check_number(self, "threshold", 0, otherwise="'auto', or ")
+        check_number(self, "threshold", 0, word="auto")
         check_number(self, "n_committee", 1, whole=True)
         check_number(self, "epochs", 1, whole=True, optional=True)
 

@@ -68,9 +68,9 @@ def _tell_places(store: Store, name: str | None, found: dict[str, list[_Found]])
     for one in found[name]:
         if one.path and one.damage:
             click.echo(store.remedy(one.file, one.path))
-    sound = [one for one in found[name] if not one.damage]
-    if any(one.state == "missing" for one in sound) or not found[name]:
-        click.echo(_summary(store, name, sound))
+    others = [one for one in found[name] if not one.damage]
+    if any(one.state == "missing" for one in others) or not found[name]:
+        click.echo(_summary(store, name, others))
 
 
 @data.command(epilog=example("s3c2 data fetch mnist", "s3c2 data fetch all"))
