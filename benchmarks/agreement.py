@@ -23,14 +23,14 @@ from torch import nn
 from s3c2 import CluNet, LabNet, Links
 from s3c2.clunet import CluNetReplica
 from s3c2.clunet import step_losses as clunet_losses
+from s3c2.engine.dropout import Dropout
+from s3c2.engine.loop import Run, Task, train
+from s3c2.engine.randomness import dropout_masks
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack
 from s3c2.labnet import LabNetReplica
 from s3c2.labnet import step_losses as labnet_losses
-from s3c2.networks import Dropout
 from s3c2.pairs import GivenLinks
-from s3c2.randomness import dropout_masks
-from s3c2.rows import Rows
-from s3c2.stack import Stack
-from s3c2.training import Run, Task, train
 
 from tables import publish
 

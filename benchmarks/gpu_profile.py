@@ -11,11 +11,11 @@ from torch.profiler import ProfilerActivity, profile
 
 from s3c2 import LabNet, Links, fit_many
 from s3c2.baselines import IDEC, NNClustering
-from s3c2.callbacks import AfterStep
 from s3c2.clunet import CluNet, CluNetReplica, train_clunets
+from s3c2.engine.callbacks import AfterStep
+from s3c2.engine.loop import Run
+from s3c2.engine.rows import Rows
 from s3c2.labnet import LabNetReplica, train_labnets
-from s3c2.rows import Rows
-from s3c2.training import Run
 
 from stacks import REPLICAS, data, links_of
 from tables import publish

@@ -21,14 +21,14 @@ import torch
 from torch import nn
 
 from s3c2 import CluNet, LabNet, Links, fit_many
-from s3c2 import rows as rows_of_x
-from s3c2.callbacks import AfterStep
 from s3c2.clunet import CluNetReplica, train_clunets
+from s3c2.engine import rows as rows_of_x
+from s3c2.engine.callbacks import AfterStep
+from s3c2.engine.loop import Run
+from s3c2.engine.rows import Rows
 from s3c2.estimator import S3C2
 from s3c2.labnet import LabNetReplica, train_labnets
 from s3c2.metrics import nmi
-from s3c2.rows import Rows
-from s3c2.training import Run
 
 from tables import RESULTS, publish
 

@@ -8,9 +8,9 @@ import torch
 
 from s3c2 import CluNet, LabNet, Links, losses
 from s3c2.clunet import pair_loss
+from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError
 from s3c2.pool import Pool, PoolPairs
-from s3c2.rows import Rows
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_step_loss_is_equation_3_over_links_and_labelled_pairs(blobs, labnet):
 
 def clunet_seed(seed):
     from s3c2.clunet import STAGE
-    from s3c2.randomness import Purpose, derived_seed
+    from s3c2.engine.randomness import Purpose, derived_seed
 
     return derived_seed(seed, Purpose.STAGE, STAGE)
 

@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
 from s3c2 import S3C2, LabNet, Links, published
+from s3c2.engine.dropout import Dropout
 from s3c2.errors import (
     ContradictoryLinksError,
     DataError,
@@ -23,7 +24,6 @@ from s3c2.errors import (
     LinksError,
     LinksWarning,
 )
-from s3c2.networks import Dropout
 
 
 @pytest.fixture(scope="module")

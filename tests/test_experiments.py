@@ -17,7 +17,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from s3c2 import Links, checkpoint, training
+from s3c2 import Links
+from s3c2.engine import checkpoint
+from s3c2.engine import loop as training
 from s3c2.errors import DatasetError
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"

@@ -61,7 +61,8 @@ def test_convolutional_semi_supervised(small):
 
 
 def test_a_stack_too_large_for_the_memory_is_split(blobs, monkeypatch):
-    from s3c2 import Links, fit_many, stack
+    from s3c2 import Links, fit_many
+    from s3c2.engine import stack
 
     X, y = blobs
     links = Links.from_labels(y, 40, random_state=0)
@@ -105,7 +106,7 @@ def test_a_row_has_the_same_bits_in_any_batch(fitted):
 
 
 def test_resuming_on_a_gpu(blobs, blob_links, small, tmp_path, monkeypatch):
-    from s3c2 import checkpoint
+    from s3c2.engine import checkpoint
 
     class InterruptError(Exception):
         pass
@@ -159,8 +160,8 @@ def test_captured_steps_are_the_eager_ones(blobs, blob_links, small, monkeypatch
 
 def test_replicas_of_different_lengths(many_blobs):
     from s3c2 import LabNet, Links
+    from s3c2.engine.loop import Run
     from s3c2.labnet import LabNetReplica, train_labnets
-    from s3c2.training import Run
 
     X, y = many_blobs
     labnet = LabNet(layers=(32, 16), epochs=5, batch_links=16, verbose=0, dropout=0.1)
@@ -174,7 +175,7 @@ def test_replicas_of_different_lengths(many_blobs):
 
 
 def test_keyed_dropout_drops_at_its_rate_and_per_replica():
-    from s3c2.kernels import keyed_dropout
+    from s3c2.engine.kernels.steps import keyed_dropout
 
     keys = torch.tensor([11, 2**40 + 7, -5], device="cuda")
     step = torch.tensor(3, device="cuda")
@@ -262,7 +263,7 @@ def test_convolutions_of_a_stack_are_those_of_torch(
 ):
     from torch import nn
 
-    from s3c2.stack import Stack, runs_stacked
+    from s3c2.engine.stack import Stack, runs_stacked
 
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     convolution = (
@@ -297,8 +298,8 @@ def test_convolutions_of_a_stack_are_those_of_torch(
 def test_lenets_of_a_stack_are_those_alone(size, monkeypatch):
     import copy
 
+    from s3c2.engine.stack import Stack, runs_stacked
     from s3c2.networks import initialised, lenet_clusters
-    from s3c2.stack import Stack, runs_stacked
 
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     networks = [initialised(lenet_clusters(size, 10), seed) for seed in range(3)]
@@ -336,8 +337,8 @@ def _arguments(convolution):
 
 
 def test_dropout_of_convolutions_has_its_rate_and_is_per_replica():
+    from s3c2.engine.stack import Stack
     from s3c2.networks import Architecture
-    from s3c2.stack import Stack
 
     networks = [Architecture("convolutional", (), 0.4).build_encoder((1, 8, 8), 7)] * 3
     x = torch.rand(1, 200, 1, 8, 8, device="cuda").expand(3, -1, -1, -1, -1)
@@ -405,7 +406,7 @@ def test_a_diverged_replica_is_seen_in_its_loss(blobs):
 def test_rows_in_pinned_memory_give_what_rows_on_the_gpu_give(
     blobs, blob_links, small, monkeypatch
 ):
-    from s3c2 import rows
+    from s3c2.engine import rows
 
     for precision in ("float32", "bf16"):
         settings = {**small, "precision": precision, "device": "cuda"}
@@ -532,7 +533,8 @@ def test_a_convolutional_idec_whose_first_convolution_is_a_prediction(tmp_path):
 def test_an_interrupted_grid_of_idec_goes_on(tmp_path, monkeypatch):
     from sklearn.datasets import load_digits
 
-    from s3c2 import Links, checkpoint, fit_many
+    from s3c2 import Links, fit_many
+    from s3c2.engine import checkpoint
 
     monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
     X, y = load_digits(n_class=3, return_X_y=True)

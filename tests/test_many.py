@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from torch import nn
 
-from s3c2 import S3C2, Links, checkpoint, fit_many, many, stack
+from s3c2 import S3C2, Links, fit_many, many
 from s3c2.baselines import DCPR, IDEC
+from s3c2.engine import checkpoint, stack
 from s3c2.errors import StorageError
 
 BASE = {

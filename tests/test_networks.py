@@ -6,14 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from s3c2.engine.dropout import Dropout
 from s3c2.errors import DataError
-from s3c2.networks import (
-    Architecture,
-    Dropout,
-    convolutional_autoencoder,
-    dense_autoencoder,
-    lenet_clusters,
-)
+from s3c2.networks import Architecture, convolutional_autoencoder, dense_autoencoder, lenet_clusters
 
 DENSE = Architecture("dense", (256, 256, 256), 0.1)
 CONVOLUTIONAL = Architecture("convolutional", (256, 256, 256), 0.5)

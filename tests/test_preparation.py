@@ -10,8 +10,8 @@ import scipy.sparse
 from PIL import Image
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from s3c2.data import preparation_from_json, prepare
 from s3c2.errors import DataError, StorageError
-from s3c2.preparation import preparation_from_json, prepare
 
 
 def through_json(preparation):
@@ -320,7 +320,7 @@ def test_texts_become_tfidf(stories, tmp_path):
 
 
 def test_texts_keep_the_words_that_most_texts_hold(stories, monkeypatch):
-    monkeypatch.setattr("s3c2.preparation.texts.MOST_WORDS", 2)
+    monkeypatch.setattr("s3c2.data.texts.MOST_WORDS", 2)
     _, preparation = prepare(stories, text_column="story")
     assert preparation.words == ("ran", "the")  # "bird" comes twice, in one text
 

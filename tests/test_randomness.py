@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from s3c2.networks import Dropout
-from s3c2.randomness import Draws, Purpose, dropout_masks, generator, seed_from
-from s3c2.stack import Stack
+from s3c2.engine.dropout import Dropout
+from s3c2.engine.randomness import Draws, Purpose, dropout_masks, generator, seed_from
+from s3c2.engine.stack import Stack
 
 
 def test_a_step_draws_the_same_whatever_came_before():

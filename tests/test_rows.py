@@ -7,9 +7,10 @@ import pytest
 import torch
 from scipy import sparse
 
-from s3c2 import rows as rows_module
+from s3c2.data.scaling import Scaling, check_finite
+from s3c2.engine import rows as rows_module
+from s3c2.engine.rows import Rows
 from s3c2.errors import DataError
-from s3c2.rows import Rows, Scaling, check_finite
 
 
 @pytest.fixture(name="X")

@@ -7,18 +7,21 @@ import pytest
 import torch
 from torch import nn
 
-from s3c2 import S3C2, CluNet, LabNet, Links, stack, training
-from s3c2.callbacks import AfterStep
-from s3c2.checkpoint import Checkpoint
+from s3c2 import S3C2, CluNet, LabNet, Links
 from s3c2.clunet import CluNetReplica, train_clunets
-from s3c2.convolution import PLAIN, POOL, UP, Layer, _backwards, _forwards
+from s3c2.engine import loop as training
+from s3c2.engine import stack
+from s3c2.engine.callbacks import AfterStep
+from s3c2.engine.checkpoint import Checkpoint
+from s3c2.engine.convolution import PLAIN, POOL, UP, Layer, _backwards, _forwards
+from s3c2.engine.dropout import Dropout
+from s3c2.engine.loop import Run
+from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack, stack_size
 from s3c2.errors import OutOfMemoryError
 from s3c2.labnet import LabNetReplica, train_labnets
-from s3c2.networks import Architecture, Dropout
-from s3c2.randomness import Purpose, derived_seed
-from s3c2.rows import Rows
-from s3c2.stack import Stack, stack_size
-from s3c2.training import Run
+from s3c2.networks import Architecture
 
 CPU = torch.device("cpu")
 
@@ -171,7 +174,7 @@ def test_lenets_of_a_stack_are_those_alone(size):
 
 
 def test_a_replica_that_ends_early_keeps_its_running_means():
-    from s3c2.training import Task, train
+    from s3c2.engine.loop import Task, train
 
     def networks():
         torch.manual_seed(0)

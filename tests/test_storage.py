@@ -15,8 +15,9 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from s3c2 import S3C2, storage
+from s3c2 import S3C2
 from s3c2.errors import StorageError
+from s3c2.files import model_files as storage
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +179,7 @@ def test_tied_weights(blobs, blob_links, small, tmp_path):
 
 SCRIPT = """
 import sys, torch
-from s3c2 import storage
+from s3c2.files import model_files as storage
 from pathlib import Path
 print("ready", flush=True)
 number = 0

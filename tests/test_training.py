@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from s3c2 import S3C2, Callback, CluNet, LabNet, Links, checkpoint, training
+from s3c2 import S3C2, Callback, CluNet, LabNet, Links
+from s3c2.engine import checkpoint
+from s3c2.engine import loop as training
+from s3c2.engine.optimizers import OPTIMIZERS, new_optimizer
+from s3c2.engine.progress import Progress
 from s3c2.errors import StorageError
-from s3c2.optimizers import OPTIMIZERS, new_optimizer
-from s3c2.progress import Progress
 
 
 class Counter(Callback):
@@ -188,7 +190,8 @@ SCRIPT = textwrap.dedent(
     """
     import sys
     import numpy as np, torch
-    from s3c2 import S3C2, Links, checkpoint
+    from s3c2 import S3C2, Links
+    from s3c2.engine import checkpoint
     torch.set_num_threads(1)
     checkpoint.Checkpoint.due = lambda self: True
     rng = np.random.default_rng(0)
@@ -262,7 +265,7 @@ def test_adam_gives_replicas_the_bits_they_have_alone(threads):
 
 
 def test_progress_goes_to_stderr_and_can_be_switched_off(capsys, monkeypatch):
-    monkeypatch.setattr("s3c2.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("s3c2.engine.progress.PATIENCE", 0.0)
     for verbose in (0, 1):
         with Progress("training", 10, verbose) as progress:
             progress.update(5, "loss 0.5")

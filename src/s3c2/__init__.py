@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from s3c2.callbacks import Callback, Step
     from s3c2.clunet import CluNet
+    from s3c2.engine.callbacks import Callback, Step
     from s3c2.estimator import S3C2
     from s3c2.labnet import LabNet
     from s3c2.links import Links
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "Callback": "callbacks",
+    "Callback": "engine.callbacks",
     "CluNet": "clunet",
     "LabNet": "labnet",
     "LinkScores": "tuning",
     "Links": "links",
     "Rates": "metrics",
     "S3C2": "estimator",
-    "Step": "callbacks",
+    "Step": "engine.callbacks",
     "cross_validate_links": "tuning",
     "fit_many": "many",
 }

@@ -15,16 +15,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
-from s3c2 import published, storage
-from s3c2.callbacks import as_callbacks
-from s3c2.checkpoint import Checkpoint, fingerprint
+from s3c2 import published
+from s3c2.data.scaling import Scaling, check_finite
+from s3c2.engine.callbacks import as_callbacks
+from s3c2.engine.checkpoint import Checkpoint, fingerprint
+from s3c2.engine.loop import History, Run
+from s3c2.engine.optimizers import OPTIMIZERS
+from s3c2.engine.randomness import seed_from
+from s3c2.engine.rows import Rows
 from s3c2.errors import DataError, LinksError, StorageError
+from s3c2.files import model_files as storage
 from s3c2.links import Links
 from s3c2.networks import Architecture
-from s3c2.optimizers import OPTIMIZERS
-from s3c2.randomness import seed_from
-from s3c2.rows import Rows, Scaling, check_finite
-from s3c2.training import History, Run
 
 # Not settings of the method: who watches, and where it runs.
 CIRCUMSTANCES = ("cache", "callbacks", "checkpoint", "device", "verbose")

@@ -17,16 +17,16 @@ from torch import Tensor, nn
 from s3c2 import losses, published
 from s3c2.base import check_number, digest_of_module
 from s3c2.clusterer import ClusterNetwork, train_cluster_networks
+from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.loop import Losses, Run, check_converged, converged
+from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack, Trained
 from s3c2.errors import LinksError
-from s3c2.inference import apply_to_rows
 from s3c2.labnet import LabNet
 from s3c2.links import Links
 from s3c2.pairs import AllPairs, GivenLinks
 from s3c2.pool import Pool, PoolPairs
-from s3c2.randomness import Purpose, derived_seed
-from s3c2.rows import Rows
-from s3c2.stack import Stack, Trained
-from s3c2.training import Losses, Run, check_converged, converged
 
 CACHE_MEMORY = 2**27
 STAGE = 1  # LabNet's draws are those of stage 0

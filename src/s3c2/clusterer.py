@@ -17,14 +17,14 @@ from torch import Tensor, nn
 
 from s3c2 import published
 from s3c2.base import SiameseEstimator, check_number, pack_network, unpack_network
+from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.loop import History, Losses, Run, Task
+from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack, Trained, train_stacks
 from s3c2.errors import DataError, EmptyClustersWarning, LinksError, LinksWarning
-from s3c2.inference import apply_to_rows
 from s3c2.links import Links
 from s3c2.metrics import pair_rates
-from s3c2.randomness import Purpose, derived_seed
-from s3c2.rows import Rows
-from s3c2.stack import Stack, Trained, train_stacks
-from s3c2.training import History, Losses, Run, Task
 
 
 class LinkClusterer(ClusterMixin, SiameseEstimator, ABC):

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from torch import nn
 
 from s3c2 import losses
-from s3c2.inference import apply_to_rows
+from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.rows import Rows
 from s3c2.links import Links
-from s3c2.rows import Rows
 
 
 def link_distances(

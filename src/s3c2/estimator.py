@@ -17,11 +17,11 @@ from s3c2 import published
 from s3c2.base import check_choice
 from s3c2.clunet import CACHE_MEMORY, CluNet
 from s3c2.clusterer import LinkClusterer
+from s3c2.engine.loop import History, Run
+from s3c2.engine.rows import Rows
 from s3c2.errors import DataError
 from s3c2.labnet import LabNet
 from s3c2.links import Links
-from s3c2.rows import Rows
-from s3c2.training import History, Run
 from s3c2.two_stages import fit_two_stages
 
 

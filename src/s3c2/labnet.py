@@ -25,17 +25,17 @@ from s3c2.base import (
     unpack_network,
 )
 from s3c2.distances import are_must_links, link_distances, squared_distances
+from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.loop import History, Losses, Run, Task, check_converged, converged
+from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack, Trained, train_stacks
 from s3c2.errors import LinksError
-from s3c2.inference import apply_to_rows
 from s3c2.links import Links
 from s3c2.metrics import Rates
 from s3c2.networks import committee_of, members_of
 from s3c2.pairs import GivenLinks, RandomPairs
-from s3c2.randomness import Purpose, derived_seed
-from s3c2.rows import Rows
-from s3c2.stack import Stack, Trained, train_stacks
 from s3c2.threshold import calibrated_threshold, folds_for_threshold
-from s3c2.training import History, Losses, Run, Task, check_converged, converged
 
 
 class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SiameseEstimator):

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 from sklearn.base import clone
 
 from s3c2.base import begin
-from s3c2.checkpoint import digest_of_links
 from s3c2.clusterer import LinkClusterer
+from s3c2.engine.checkpoint import digest_of_links
+from s3c2.engine.randomness import seed_from
 from s3c2.errors import DataError
 from s3c2.links import Links
-from s3c2.randomness import seed_from
 
 M = TypeVar("M", bound=LinkClusterer)
 

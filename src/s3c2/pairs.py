@@ -15,9 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from s3c2.kernels import drawn_links, runs_fused
+from s3c2.engine.kernels.steps import drawn_links, runs_fused
+from s3c2.engine.randomness import Draws, Purpose, generator
 from s3c2.links import Links
-from s3c2.randomness import Draws, Purpose, generator
 
 ORDERS = 256  # multipliers to choose from
 SHUFFLED = 2**17  # links of a replica in all its shuffles together

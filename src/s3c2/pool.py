@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from s3c2 import losses
-from s3c2.inference import batches
-from s3c2.kernels import labelled_pairs, runs_fused
+from s3c2.engine.inference import batches
+from s3c2.engine.kernels.steps import labelled_pairs, runs_fused
+from s3c2.engine.progress import Progress
+from s3c2.engine.randomness import Purpose, generator
+from s3c2.engine.rows import Rows
 from s3c2.labnet import LabNet
 from s3c2.links import Links
 from s3c2.pairs import AllPairs, KnownPairs, RandomPairs
-from s3c2.progress import Progress
-from s3c2.randomness import Purpose, generator
-from s3c2.rows import Rows
 
 
 class Pool:

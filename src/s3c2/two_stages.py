@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from s3c2.clunet import CluNetReplica, train_clunets
+from s3c2.engine.loop import Run
+from s3c2.engine.rows import Rows
 from s3c2.errors import DataError
 from s3c2.labnet import LabNet, LabNetReplica, train_labnets
 from s3c2.links import Links
-from s3c2.rows import Rows
 from s3c2.threshold import folds_for_threshold
-from s3c2.training import Run
 
 if TYPE_CHECKING:
     from s3c2.estimator import S3C2

@@ -10,14 +10,17 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
-from s3c2 import Links, fit_many, stack
-from s3c2.baselines import IDEC, autoencoder
-from s3c2.baselines.autoencoder import Autoencoder
+from s3c2 import Links, fit_many
+from s3c2 import pretraining as autoencoder
+from s3c2.baselines import IDEC
 from s3c2.baselines.epochs import Epochs
 from s3c2.clusterer import Replica
+from s3c2.data.scaling import Scaling
+from s3c2.engine import stack
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack
 from s3c2.errors import StorageError
-from s3c2.rows import Rows, Scaling
-from s3c2.stack import Stack
+from s3c2.pretraining import Autoencoder
 
 QUICK = {
     "layers": (32, 16, 8), "layer_epochs": 4, "whole_epochs": 6, "epochs": 6, "batch_size": 32,
@@ -118,7 +121,7 @@ def test_pretraining_learns_to_reconstruct(blobs, tmp_path):
     )
     model.set_params(corruption=0.05, cache=tmp_path).fit(X, links=links)
     after = Autoencoder.build(model, (5,))
-    from s3c2 import storage
+    from s3c2.files import model_files as storage
 
     (file,) = tmp_path.iterdir()
     after.take(storage.read(file, "autoencoder")[1])

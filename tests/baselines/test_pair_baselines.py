@@ -10,8 +10,9 @@ import torch
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
-from s3c2 import Links, fit_many, stack
+from s3c2 import Links, fit_many
 from s3c2.baselines import DCPR, DGraph
+from s3c2.engine import stack
 from s3c2.pairs import RandomPairs
 
 SMALL = {"layers": (32, 16), "batch_links": 16, "batch_pairs": 16, "steps": 30, "verbose": 0}

@@ -10,8 +10,10 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import GridSearchCV
 
-from s3c2 import S3C2, CluNet, LabNet, Links, baselines, checkpoint, fit_many
-from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering, autoencoder
+from s3c2 import S3C2, CluNet, LabNet, Links, baselines, fit_many
+from s3c2 import pretraining as autoencoder
+from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
+from s3c2.engine import checkpoint
 from s3c2.errors import LinksError, StorageError
 
 # (baseline, settings for the blobs, settings for digits)

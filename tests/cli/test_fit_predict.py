@@ -193,7 +193,7 @@ def test_interrupt_is_one_line_and_130(folder, monkeypatch):
 
 
 def test_interrupted_fit_goes_on_and_ends_with_the_same_labels(fitted, folder, monkeypatch):
-    from s3c2 import checkpoint
+    from s3c2.engine import checkpoint
 
     keep = checkpoint.Checkpoint.keep
 

@@ -215,7 +215,7 @@ def test_without_pooch_the_extra_is_named(store, monkeypatch):
 
 
 def test_progress_is_shown_on_stderr(store, monkeypatch, capsys):
-    monkeypatch.setattr("s3c2.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("s3c2.engine.progress.PATIENCE", 0.0)
     replace(store, verbose=0).fetch("letters")
     assert capsys.readouterr().err == ""
     store.fetch("mnist")

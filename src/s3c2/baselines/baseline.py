@@ -12,11 +12,11 @@ from torch import nn
 
 from s3c2 import published
 from s3c2.clusterer import ClusterNetwork, Replica
+from s3c2.engine.loop import Run, check_converged
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Trained
 from s3c2.errors import DataError
 from s3c2.links import Links
-from s3c2.rows import Rows
-from s3c2.stack import Trained
-from s3c2.training import Run, check_converged
 
 
 # A dataclass, so that a baseline declares its own parameters and no more.

@@ -13,8 +13,8 @@ from s3c2 import losses, published
 from s3c2.base import check_number
 from s3c2.baselines.pair_baseline import Batch, Objective, PairBaseline
 from s3c2.clusterer import Replica
+from s3c2.engine.rows import Rows
 from s3c2.pairs import KnownPairs
-from s3c2.rows import Rows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from s3c2 import losses
 from s3c2.clusterer import Replica
-from s3c2.inference import batches
-from s3c2.randomness import Purpose, generator
-from s3c2.rows import Rows
-from s3c2.stack import Stack
-from s3c2.training import Losses
+from s3c2.engine.inference import batches
+from s3c2.engine.loop import Losses
+from s3c2.engine.randomness import Purpose, generator
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack
 
 if TYPE_CHECKING:
     from s3c2.baselines.idec import IDEC

@@ -18,17 +18,17 @@ from torch import Tensor, nn
 
 from s3c2 import losses, published
 from s3c2.base import check_module, check_number
-from s3c2.baselines.autoencoder import Autoencoder, pretrained_autoencoder
 from s3c2.baselines.baseline import Baseline
 from s3c2.baselines.epochs import Epochs
 from s3c2.clusterer import Replica
-from s3c2.inference import apply_to_rows
+from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.loop import Run, Task
+from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack, Trained, train_stacks
 from s3c2.links import Links
 from s3c2.networks import output_size
-from s3c2.randomness import Purpose, derived_seed
-from s3c2.rows import Rows
-from s3c2.stack import Stack, Trained, train_stacks
-from s3c2.training import Run, Task
+from s3c2.pretraining import Autoencoder, pretrained_autoencoder
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -12,10 +12,10 @@ from torch import Tensor
 from s3c2 import losses
 from s3c2.baselines.baseline import Baseline
 from s3c2.clusterer import Replica, train_cluster_networks
+from s3c2.engine.loop import Losses, Run
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack, Trained
 from s3c2.pairs import GivenLinks, Pairs, RandomPairs
-from s3c2.rows import Rows
-from s3c2.stack import Stack, Trained
-from s3c2.training import Losses, Run
 
 
 @dataclass(frozen=True)

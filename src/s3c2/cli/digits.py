@@ -12,13 +12,13 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from s3c2 import S3C2
-from s3c2.atomicfile import write_atomically
 from s3c2.cli.outputs import label_table, table_bytes
+from s3c2.data.data import Data
+from s3c2.data.tables import TablePreparation
 from s3c2.datasets.digits import BRIGHTEST, split_rows
+from s3c2.files.atomic import write_atomically
 from s3c2.links import Links
 from s3c2.metrics import Scores, evaluate
-from s3c2.preparation.data import Data
-from s3c2.preparation.tables import TablePreparation
 from s3c2.report import write_clusters_picture, write_report
 
 N_CLUSTERS = 10

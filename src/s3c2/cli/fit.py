@@ -23,8 +23,8 @@ from s3c2.cli.outputs import (
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
+    from s3c2.data import Data
     from s3c2.links import Links
-    from s3c2.preparation import Data
 
 MODEL, LABELS, REPORT = "model", "labels.csv", "report.html"
 CHECKPOINT = "checkpoint.safetensors"
@@ -140,7 +140,7 @@ def fit(
     with output_folder(out):
         began = time.monotonic()
         _check_outputs(out, report=not no_report)
-        from s3c2.preparation import prepare
+        from s3c2.data import prepare
 
         rows, preparation = prepare(
             data, id_column=id_column, text_column=text_column, drop=drop, scale=scale
@@ -271,8 +271,8 @@ def _write(
     out: Path, model: S3C2, rows: Data, links: Links, *, title: str, report: bool
 ) -> dict[str, str]:
     """Write the model first, so that the training is not lost when a later output fails."""
-    from s3c2.atomicfile import write_atomically
     from s3c2.errors import StorageError
+    from s3c2.files.atomic import write_atomically
 
     def write_labels(path: Path) -> None:
         write_atomically(path, table_bytes(label_table(model, rows)))

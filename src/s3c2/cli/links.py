@@ -56,7 +56,7 @@ def check(
             raise click.UsageError("--id-column, --text-column and --drop need --data.")
         read = Links.read(links_file)
     else:
-        from s3c2.preparation import prepare
+        from s3c2.data import prepare
 
         rows, _ = prepare(data, id_column=id_column, text_column=text_column, drop=drop)
         read = read_links(links_file, ids=rows.ids, n_rows=rows.n_rows)

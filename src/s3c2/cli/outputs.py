@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from s3c2.errors import MissingExtraError, S3C2Error, StorageError
 
 if TYPE_CHECKING:
-    from s3c2.preparation import Data
+    from s3c2.data import Data
 
 
 def label_table(model: Any, data: Data) -> dict[str, list[Any]]:
@@ -66,7 +66,7 @@ def check_writable_file(path: Path) -> None:
 
 def check_model_folder(path: Path) -> None:
     """Refuse, before the work begins, a place where no model could be saved."""
-    from s3c2.storage import MODEL_FILE
+    from s3c2.files.model_files import MODEL_FILE
 
     if path.is_dir():
         check_writable_file(path / MODEL_FILE)

@@ -14,7 +14,7 @@ from s3c2.cli.outputs import check_table_name, label_table, table_bytes
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
-    from s3c2.preparation import Data
+    from s3c2.data import Data
 
 STDOUT = Path("-")
 
@@ -58,7 +58,7 @@ def predict(
     elif as_json:
         raise click.UsageError("--json prints to stdout, where the labels go: give -o FILE.")
     from s3c2 import S3C2
-    from s3c2.atomicfile import write_atomically
+    from s3c2.files.atomic import write_atomically
 
     with settings_as_given():
         model = S3C2.load(_model_folder(model_folder), device=device)
@@ -80,9 +80,9 @@ def _model_folder(folder: Path) -> Path:
 
 
 def _prepare(model: S3C2, path: Path, id_column: str | None) -> Data:
+    from s3c2.data import preparation_from_json
+    from s3c2.data.arrays import ArrayPreparation
     from s3c2.errors import DataError
-    from s3c2.preparation import preparation_from_json
-    from s3c2.preparation.arrays import ArrayPreparation
 
     if model.preparation_ is not None:
         return preparation_from_json(model.preparation_).apply(path, id_column=id_column)

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 from s3c2.datasets.registry import DataFile
+from s3c2.engine.progress import Progress
 from s3c2.errors import DatasetError, MissingExtraError
-from s3c2.progress import Progress
 
 TRIES = 3  # of one mirror, as long as each brings the file further
 TIMEOUT = 30  # seconds without a byte

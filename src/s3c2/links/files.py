@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from s3c2.atomicfile import write_atomically
 from s3c2.errors import LinksError
+from s3c2.files.atomic import write_atomically
 from s3c2.links.checked import Pairs, check_n_samples, check_pairs
 from s3c2.links.ids import IdIndex, Ids, as_ids, kind
 from s3c2.links.tables import LinkTable, read_table, table_content

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from s3c2.atomicfile import write_atomically
+from s3c2.files.atomic import write_atomically
 from s3c2.report import page
 from s3c2.report.content import Calibration, Content, gather
 from s3c2.report.figures import (

@@ -16,7 +16,7 @@ except ImportError:
 PLAIN, POOL, UP = 0, 1, 2
 
 if triton is not None:
-    from s3c2.kernels import dropped_units
+    from s3c2.engine.kernels.steps import dropped_units
 
     # mypy: disable-error-code="no-untyped-def, untyped-decorator, misc"
 

@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from s3c2.data import scaling
+from s3c2.data.scaling import Scaling, chunks
 from s3c2.errors import DataError
 
 Numbers = float | tuple[float, ...]  # one for all values, or one for each column
@@ -64,8 +66,6 @@ class Preparation(ABC):
 
 def learn_scaling(kind: str, X: NDArray[Any]) -> tuple[Numbers, Numbers]:
     """Shift and factor of "standard" or "unit" scaling; a table has one of each per column."""
-    from s3c2.rows import Scaling  # torch, which the commands about labels and links do without
-
     learned = Scaling.learn(kind, X)
     return _plain(learned.shift), _plain(learned.factor)
 
@@ -78,23 +78,19 @@ def scaled(
     columns: tuple[str, ...] | None = None,
 ) -> NDArray[np.float32]:
     """(X − shift) · factor as float32, chunk by chunk: a memory-mapped X is never held whole."""
-    from s3c2.rows import Scaling, chunks
-
-    scaling = Scaling(np.asarray(shift), np.asarray(factor))
+    how = Scaling(np.asarray(shift), np.asarray(factor))
     out = np.empty(X.shape, dtype=np.float32)
     with np.errstate(over="ignore"):  # refused below, with its place
         for start, chunk in chunks(X):
-            out[start : start + len(chunk)] = scaling.apply(np.asarray(chunk, dtype=np.float64))
+            out[start : start + len(chunk)] = how.apply(np.asarray(chunk, dtype=np.float64))
     check_finite(out, path, columns)
     return out
 
 
 def check_finite(X: NDArray[Any], path: Path, columns: tuple[str, ...] | None = None) -> None:
     """Refuse NaN, infinity and what float32 cannot hold, naming file, row and column."""
-    from s3c2 import rows
-
     try:
-        rows.check_finite(X, columns)
+        scaling.check_finite(X, columns)
     except DataError as error:
         found = str(error).removeprefix("X ")
         raise DataError(f"{path} {found} The first row is row 0.") from None

@@ -25,10 +25,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from s3c2 import convolution_kernels as kernels
-from s3c2.convolution_kernels import PLAIN, POOL, UP
-from s3c2.kernels import runs_fused
-from s3c2.networks import Dropout
+from s3c2.engine.dropout import Dropout
+from s3c2.engine.kernels import convolutions as kernels
+from s3c2.engine.kernels.convolutions import PLAIN, POOL, UP
+from s3c2.engine.kernels.steps import runs_fused
 
 MOST_CHANNELS = 64  # four times as many filters are one tile
 LARGEST = 2**31  # numbers of one replica that the kernels can address

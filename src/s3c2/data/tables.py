@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from s3c2.errors import DataError
-from s3c2.preparation.data import (
+from s3c2.data.data import (
     Data,
     Numbers,
     Preparation,
@@ -18,12 +17,13 @@ from s3c2.preparation.data import (
     learn_scaling,
     scaled,
 )
-from s3c2.preparation.table_files import (
+from s3c2.data.table_files import (
     check_columns,
     column_names,
     read_numeric_columns,
     read_text_columns,
 )
+from s3c2.errors import DataError
 
 SCALES = ("columns", "together", "none")
 

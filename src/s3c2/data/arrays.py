@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from s3c2.data.data import Data, Numbers, Preparation, check_finite, learn_scaling, scaled
+from s3c2.data.table_files import check_file
 from s3c2.errors import DataError
-from s3c2.preparation.data import Data, Numbers, Preparation, check_finite, learn_scaling, scaled
-from s3c2.preparation.table_files import check_file
 
 
 @dataclass(frozen=True)

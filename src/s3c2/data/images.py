@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from s3c2.data.arrays import refuse_id_column
+from s3c2.data.data import Data, Preparation
 from s3c2.errors import DataError, MissingExtraError
-from s3c2.preparation.arrays import refuse_id_column
-from s3c2.preparation.data import Data, Preparation
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 MOST_BYTES = 8 * 2**30

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from s3c2.data.arrays import ArrayPreparation, refuse_id_column
+from s3c2.data.data import Data, Preparation
+from s3c2.data.images import ImagePreparation
+from s3c2.data.table_files import check_file, is_table
+from s3c2.data.tables import TablePreparation
+from s3c2.data.texts import TextPreparation
 from s3c2.errors import DataError, StorageError
-from s3c2.preparation.arrays import ArrayPreparation, refuse_id_column
-from s3c2.preparation.data import Data, Preparation
-from s3c2.preparation.images import ImagePreparation
-from s3c2.preparation.table_files import check_file, is_table
-from s3c2.preparation.tables import TablePreparation
-from s3c2.preparation.texts import TextPreparation
 
 __all__ = ["Data", "Preparation", "preparation_from_json", "prepare"]
 

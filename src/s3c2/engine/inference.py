@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from s3c2.progress import Progress
-from s3c2.rows import Rows
+from s3c2.engine.progress import Progress
+from s3c2.engine.rows import Rows
 
 VECTOR_BATCH = 1024
 IMAGE_BATCH = 256

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from s3c2 import losses, networks, storage
+from s3c2 import losses, networks
 from s3c2.base import digest_of_module
-from s3c2.checkpoint import fingerprint
+from s3c2.engine.checkpoint import fingerprint
+from s3c2.engine.dropout import Dropout
+from s3c2.engine.loop import Run, Task, check_converged, train
+from s3c2.engine.randomness import Draws, Purpose, derived_seed
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack
 from s3c2.errors import StorageError
-from s3c2.networks import Architecture, Dropout
+from s3c2.files import model_files as storage
+from s3c2.networks import Architecture
 from s3c2.published import IDEC_PRETRAINING, Pretraining
 from s3c2.published import IDEC_RATE_EPOCHS as RATE_EPOCHS
-from s3c2.randomness import Draws, Purpose, derived_seed
-from s3c2.rows import Rows
-from s3c2.stack import Stack
-from s3c2.training import Run, Task, check_converged, train
 
 if TYPE_CHECKING:
     from s3c2.baselines.idec import IDEC

@@ -21,12 +21,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from s3c2.convolution import Layer, convolve, is_convolution
+from s3c2.engine.convolution import Layer, convolve, is_convolution
+from s3c2.engine.dropout import Dropout
+from s3c2.engine.kernels.steps import has_kernels
+from s3c2.engine.loop import History, Run, Task, train
+from s3c2.engine.randomness import Purpose, derived_seed, dropout_masks
 from s3c2.errors import OutOfMemoryError
-from s3c2.kernels import has_kernels
-from s3c2.networks import Dropout
-from s3c2.randomness import Purpose, derived_seed, dropout_masks
-from s3c2.training import History, Run, Task, train
 
 R = TypeVar("R")
 

@@ -19,12 +19,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from s3c2.callbacks import Callback, Step
-from s3c2.checkpoint import Checkpoint
+from s3c2.engine.callbacks import Callback, Step
+from s3c2.engine.checkpoint import Checkpoint
+from s3c2.engine.optimizers import new_optimizer
+from s3c2.engine.progress import Progress
+from s3c2.engine.randomness import seed_torch
 from s3c2.errors import DataError
-from s3c2.optimizers import new_optimizer
-from s3c2.progress import Progress
-from s3c2.randomness import seed_torch
 
 History = dict[str, NDArray[np.float32]]
 Losses = Callable[[int | Tensor], dict[str, Tensor]]

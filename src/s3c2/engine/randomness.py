@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from s3c2.kernels import hashed_integers
+from s3c2.engine.kernels.steps import hashed_integers
 
 
 class Purpose(IntEnum):

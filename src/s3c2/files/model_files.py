@@ -18,8 +18,8 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from s3c2.atomicfile import write_atomically
 from s3c2.errors import StorageError
+from s3c2.files.atomic import write_atomically
 
 FORMAT = 1
 MODEL_FILE = "model.safetensors"

@@ -19,10 +19,10 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from s3c2 import storage
+from s3c2.data.scaling import chunks
 from s3c2.errors import StorageError
+from s3c2.files import model_files as storage
 from s3c2.links import Links
-from s3c2.rows import chunks
 
 SECONDS = 10.0  # between two states of a fit
 PATIENCE = 20  # times as long as writing one took, at least

@@ -1,0 +1,1 @@
+"""What trains and runs networks: the only loop, captured steps, stacks of replicas, checkpoints."""
