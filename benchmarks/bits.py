@@ -27,7 +27,7 @@ from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
 from tables import RESULTS
 
 RECORD = Path(__file__).parent / "results" / "bits.json"
-FEW = {"labnet_epochs": None, "labnet_steps": 12, "clunet_steps": 12}
+FEW = {"labnet__epochs": None, "labnet__steps": 12, "clunet__steps": 12}
 
 
 def data() -> tuple[np.ndarray, np.ndarray, Links]:
@@ -54,10 +54,10 @@ def digest(model) -> str:
         for name in sorted(terms):
             found.update(name.encode() + terms[name].tobytes())
     if not isinstance(model, LabNet):
-        images = model.input_shape_ == IMAGES.shape[1:]
+        images = model.reading_.input_shape == IMAGES.shape[1:]
         found.update(model.labels_.tobytes())
         found.update(model.predict_proba(IMAGES if images else X).tobytes())
-    if hasattr(model, "clunet_") and hasattr(model.clunet_, "pair_losses_"):
+    if hasattr(model, "clunet_") and model.clunet_.pair_losses_ is not None:
         found.update(model.clunet_.pair_losses_.tobytes())
     if hasattr(model, "threshold_"):
         found.update(np.float64(model.threshold_).tobytes())
@@ -65,8 +65,7 @@ def digest(model) -> str:
 
 
 def published(**how):
-    model = S3C2.as_published(10, **how).set_params(random_state=3, verbose=0)
-    return model.set_params(**FEW)
+    return S3C2.as_published(10, **how, random_state=3, verbose=0, **FEW)
 
 
 def fitted(model, rows=X):
@@ -78,7 +77,7 @@ def grid() -> list:
     return fit_many(
         X,
         [
-            (published().set_params(threshold=T, random_state=seed),
+            (published().set_params(labnet__threshold=T, random_state=seed),
              Links.from_labels(Y, 200 + 100 * seed, random_state=seed))
             for T, seed in kinds
         ],
@@ -108,9 +107,9 @@ CASES: dict[str, Callable[[], list]] = {
     "published, semi-supervised, convolutional": lambda: fitted(
         published(network="convolutional", semi_supervised=True), IMAGES
     ),
-    "committee": lambda: fitted(published().set_params(n_committee=3)),
-    "restarts": lambda: fitted(published().set_params(n_restarts=3)),
-    "threshold='auto'": lambda: fitted(published().set_params(threshold="auto")),
+    "committee": lambda: fitted(published().set_params(labnet__n_committee=3)),
+    "restarts": lambda: fitted(published().set_params(clunet__n_restarts=3)),
+    "threshold='auto'": lambda: fitted(published().set_params(labnet__threshold="auto")),
     "scale='standard'": lambda: fitted(published().set_params(scale="standard")),
     "a grid": grid,
     "saved and loaded": saved_and_loaded,

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from s3c2.clunet import CluNet
     from s3c2.engine.callbacks import Callback, Step
     from s3c2.estimator import S3C2
+    from s3c2.fitting import fit_many
     from s3c2.labnet import LabNet
     from s3c2.links import Links
-    from s3c2.many import fit_many
     from s3c2.metrics import Rates
     from s3c2.tuning import LinkScores, cross_validate_links
 
@@ -31,7 +31,7 @@ _HOME = {
     "S3C2": "estimator",
     "Step": "engine.callbacks",
     "cross_validate_links": "tuning",
-    "fit_many": "many",
+    "fit_many": "fitting",
 }
 
 __all__ = [

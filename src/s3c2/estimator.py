@@ -1,30 +1,38 @@
-"""S3C2: the two-stage method. Open this file first."""
+"""S3C2: the two-stage method. Open this file first.
+
+X and links come in; LabNet learns a representation in which linked rows are near (stage one); a
+threshold T turns its distances into must-links and cannot-links; CluNet learns the clusters from
+pairs that are labelled so (stage two). `S3C2.fit` and `S3C2._learn` below are that, in this order.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
+from torch import nn
 
-from s3c2 import published
-from s3c2.base import check_choice
-from s3c2.clunet import CACHE_MEMORY, CluNet
-from s3c2.clusterer import LinkClusterer
-from s3c2.engine.loop import History, Run
+from s3c2.clunet import CluNet
+from s3c2.clunet_training import fit_clunets
 from s3c2.engine.rows import Rows
 from s3c2.errors import DataError
+from s3c2.files.saved import Saved
+from s3c2.fitting import Fitting, begin
 from s3c2.labnet import LabNet
+from s3c2.labnet_training import LabNetResult, train_labnets, with_thresholds
 from s3c2.links import Links
-from s3c2.two_stages import fit_two_stages
+from s3c2.parameters import check_network
+from s3c2.reading import Reading
+from s3c2.surface import SHARED, ClusterResult, LinkClusterer
+
+S = TypeVar("S", LabNet, CluNet)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     """Clustering by example: clusters learned from must-links and cannot-links.
 
@@ -34,49 +42,25 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     Parameters
     ----------
     n_clusters : int, default=8
-    network : {"dense", "convolutional"}, default="dense"
-        "convolutional" takes images, (n, h, w) or (n, channels, h, w).
-    encoder, decoder : nn.Module, optional
-        Your own network instead: an encoder (rows, *shape) → (rows, …), used as LabNet's encoder
-        and, with a softmax layer on top, as CluNet. Each gets a copy that starts from the weights
-        the module has. The decoder serves ``semi_supervised``.
+    labnet : LabNet, optional
+        Settings of the first stage: threshold, committee, dropout, length and batch of its
+        training. By default ``LabNet()``. It is not changed; in a grid search its parameters are
+        ``labnet__threshold`` and the like.
+    clunet : CluNet, optional
+        Settings of the second stage: restarts, dropout, length and batch of its training. By
+        default ``CluNet()``.
+    network : {"dense", "convolutional"} or nn.Module, default="dense"
+        "convolutional" takes images, (n, h, w) or (n, channels, h, w). A module of your own is an
+        encoder, (rows, *shape) → (rows, …), used as LabNet's encoder and, with a softmax layer on
+        top, as CluNet. Each gets a copy that starts from the weights the module has.
     layers : tuple of int, default=(256, 256, 256)
         Sizes of the dense networks: hidden layers, then LabNet's representation.
-    dropout : float, optional
-        After each hidden layer. By default the published 0.1 (dense) or 0.5 (convolutional).
-    clunet_dropout : float, optional
-        CluNet's, where it is not to be ``dropout``; 0 is what the authors' script does.
-    semi_supervised : bool, default=False
-        Train LabNet also on the reconstruction of all rows, eq. (2).
-    reconstruction_weight : float, default=0.05
-        λ of eq. (2).
-    reconstruction : {"sum", "mean"}, default="sum"
-        ‖x̂ − x‖² summed over columns as in the paper, or their mean.
-    threshold : float or "auto", default=0.3
-        T: LabNet's squared distances below it are must-links. "auto" calibrates it on links that a
-        LabNet did not see: the largest T that labels 95 % of held-out cannot-links right.
-    n_committee : int, default=1
-        Number of LabNets whose squared distances are averaged.
-    n_restarts : int, default=1
-        Number of CluNets that start from weights of their own; the one of the lowest pair loss is
-        kept.
-    labnet_epochs, labnet_steps, labnet_links, labnet_pairs, labnet_optimizer : optional
-        LabNet's length (``steps`` wins over ``epochs``), batch and optimiser. By default as
-        published.
-    clunet_steps, clunet_links, clunet_pairs, clunet_optimizer : optional
-        The same for CluNet.
-    clunet_points : int, optional
-        Draw so many rows instead of ``clunet_pairs`` and label all their pairs: the same loss in
-        expectation, for fewer rows through the network.
-    learning_rate : float, default=1e-3
-    scale : {None, "standard", "unit", "rms"}, default=None
+    scale : {None, "standard", "unit", "together", "rms"}, default=None
         Scaling learned in ``fit`` and kept with the model: columns to mean 0 and deviation 1, or
-        onto [0, 1], or all numbers divided by the root of their mean square. Images have one scale
-        for all pixels.
+        onto [0, 1]; all numbers by one factor onto [0, 1], or divided by the root of their mean
+        square. Images have one scale for all pixels.
     contradictions : {"raise", "drop"}, default="raise"
         Contradictory links are refused, or left out with a warning that says how many.
-    cache_memory : int, default=2**27
-        Bytes for LabNet's representation of the rows while CluNet trains.
     device : str, default="auto"
         "auto" takes a GPU if there is one.
     precision : {"float32", "bf16"}, default="float32"
@@ -95,6 +79,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     ----------
     labels_ : (n,) cluster of each row of ``fit``
     labnet_, clunet_ : the fitted LabNet and CluNet
+    n_clusters_ : number of clusters
     threshold_ : the T in use
     history_ : {"labnet": …, "clunet": …}, each a dict of loss terms per step
     n_features_in_ : number of columns
@@ -102,96 +87,35 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from s3c2 import S3C2, Links
+    >>> from s3c2 import S3C2, CluNet, Links
     >>> X, y = load_digits(n_class=3, return_X_y=True)
     >>> links = Links.from_labels(y, 300, random_state=0)
-    >>> model = S3C2(n_clusters=3, scale="unit", clunet_steps=200, random_state=0)
+    >>> model = S3C2(n_clusters=3, clunet=CluNet(steps=200), scale="unit", random_state=0)
     >>> labels = model.fit_predict(X, links=links)
     >>> model.score(X, links=Links.from_labels(y, 1000, random_state=1)) > 0.8
     True
     """
 
-    _may_differ: ClassVar = ("random_state", "threshold", "reconstruction_weight")
-    _against_empty: ClassVar = "More links, a lower threshold, dropout=0 or n_restarts"
+    _may_differ: ClassVar = (
+        "random_state", "labnet__threshold", "labnet__reconstruction_weight",
+    )  # fmt: skip
+    _against_empty: ClassVar = (
+        "More links, a lower threshold, no dropout (LabNet(dropout=0), CluNet(dropout=0)) or "
+        "CluNet(n_restarts=5)"
+    )
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        network: str = "dense",
-        encoder: nn.Module | None = None,
-        decoder: nn.Module | None = None,
-        layers: tuple[int, ...] = published.LAYERS,
-        dropout: float | None = None,
-        clunet_dropout: float | None = None,
-        semi_supervised: bool = False,
-        reconstruction_weight: float = published.RECONSTRUCTION_WEIGHT,
-        reconstruction: str = "sum",
-        threshold: float | str = published.THRESHOLD,
-        n_committee: int = 1,
-        n_restarts: int = 1,
-        labnet_epochs: int | None = None,
-        labnet_steps: int | None = None,
-        labnet_links: int | None = None,
-        labnet_pairs: int | None = None,
-        labnet_optimizer: str | None = None,
-        clunet_steps: int | None = None,
-        clunet_links: int | None = None,
-        clunet_pairs: int | None = None,
-        clunet_points: int | None = None,
-        clunet_optimizer: str | None = None,
-        learning_rate: float = published.LEARNING_RATE,
-        scale: str | None = None,
-        contradictions: Literal["raise", "drop"] = "raise",
-        cache_memory: int = CACHE_MEMORY,
-        device: str = "auto",
-        precision: str = "float32",
-        random_state: Any = None,
-        verbose: int = 1,
-        callbacks: Any = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.network = network
-        self.encoder = encoder
-        self.decoder = decoder
-        self.layers = layers
-        self.dropout = dropout
-        self.clunet_dropout = clunet_dropout
-        self.semi_supervised = semi_supervised
-        self.reconstruction_weight = reconstruction_weight
-        self.reconstruction = reconstruction
-        self.threshold = threshold
-        self.n_committee = n_committee
-        self.n_restarts = n_restarts
-        self.labnet_epochs = labnet_epochs
-        self.labnet_steps = labnet_steps
-        self.labnet_links = labnet_links
-        self.labnet_pairs = labnet_pairs
-        self.labnet_optimizer = labnet_optimizer
-        self.clunet_steps = clunet_steps
-        self.clunet_links = clunet_links
-        self.clunet_pairs = clunet_pairs
-        self.clunet_points = clunet_points
-        self.clunet_optimizer = clunet_optimizer
-        self.learning_rate = learning_rate
-        self.scale = scale
-        self.contradictions = contradictions
-        self.cache_memory = cache_memory
-        self.device = device
-        self.precision = precision
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
+    labnet: LabNet | None = None
+    clunet: CluNet | None = None
 
     @classmethod
     def as_published(
         cls,
         n_clusters: int,
+        *,
         network: str = "dense",
         semi_supervised: bool = False,
         dropout: float | None = None,
+        **parameters: Any,
     ) -> Self:
         """The method of the paper to the letter, with the script's value where it is silent.
 
@@ -204,43 +128,48 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         dropout : float, optional
             By default 0.1 for dense networks (the paper takes 0.5 for Reuters) and 0.5 for
             convolutional ones.
+        **parameters
+            Any other parameter of S3C2, such as ``random_state``.
         """
-        check_choice(cls(network=network), "network", tuple(published.DROPOUT))
-        labnet = published.labnet_training(network, semi_supervised)
-        clunet = published.clunet_training()
-        return cls(
+        check_network(cls(n_clusters, network=network))
+        model = cls(
             n_clusters,
+            labnet=LabNet.as_published(network, semi_supervised, dropout),
+            clunet=CluNet.as_published(network, dropout),
             network=network,
-            semi_supervised=semi_supervised,
-            dropout=published.DROPOUT[network] if dropout is None else dropout,
-            layers=published.LAYERS,
-            threshold=published.THRESHOLD,
-            reconstruction_weight=published.RECONSTRUCTION_WEIGHT,
-            reconstruction="sum",
-            labnet_epochs=labnet.epochs,
-            labnet_steps=labnet.steps,
-            labnet_links=labnet.links,
-            labnet_pairs=labnet.pairs or None,
-            labnet_optimizer=labnet.optimizer,
-            clunet_steps=clunet.steps,
-            clunet_links=clunet.links,
-            clunet_pairs=clunet.pairs,
-            clunet_optimizer=clunet.optimizer,
-            learning_rate=published.LEARNING_RATE,
-            scale=None,
         )
+        return model.set_params(**parameters)
 
-    def _take(self, labnet: LabNet, clunet: CluNet, rows: Rows) -> None:
-        """The trained networks, and the labels they give."""
-        self.labnet_ = labnet
-        self.clunet_ = clunet
-        self.labels_ = self._labels(rows)
-        self.preparation_: dict[str, Any] | None = None
+    def fit(
+        self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
+    ) -> Self:
+        """Learn the clusters of X from the links.
 
-    @property
-    def history_(self) -> dict[str, History]:
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w)
+        y : ignored
+        links : Links
+            By row number, or by ids that ``sample_id`` resolves. They are used as given, never
+            their closure.
+        sample_id : (n,), optional
+            The rows' ids. With them links follow their rows through cross-validation.
+        """
+        fitting = begin([self], X, [links], sample_id=sample_id, y=y)  # read X, resolve the links
+        return fitting.train_one(self._learn)
+
+    def _learn(self, fitting: Fitting[S3C2]) -> list[S3C2Result | DataError]:
+        """The method, for one model or for many that are trained together."""
+        labnets, clunets = zip(*(model._stages() for model in fitting.models))
+        trained = train_labnets(labnets, fitting)  # stage one
+        labelling = with_thresholds(labnets, trained, fitting.rows)  # T
+        clustering = fit_clunets(clunets, labelling, fitting)  # stage two, and the labels
+        return [S3C2Result.of(*both) for both in zip(labelling, clustering)]
+
+    def transform(self, X: Any) -> NDArray[np.float32]:
+        """LabNet's representation h(x): (n, dimensions)."""
         check_is_fitted(self)
-        return {"labnet": self.labnet_.history_, "clunet": self.clunet_.history_}
+        return self.labnet_.transform(X)
 
     @property
     def threshold_(self) -> float:
@@ -251,99 +180,108 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     def _n_features_out(self) -> int:
         return self.labnet_._n_features_out
 
-    def transform(self, X: Any) -> NDArray[np.float32]:
-        """LabNet's representation h(x): (n, dimensions)."""
-        check_is_fitted(self)
-        return self.labnet_._represent(self._read(X, reset=False))
+    # The stages as parameters
 
-    @property
-    def _cluster_network(self) -> nn.Module:
-        return self.clunet_.network_
-
-    # Steps of fit
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the stages as ``labnet__threshold`` or ``clunet__steps``."""
+        for name, kind in STAGES.items():
+            nested = any(key.startswith(f"{name}__") for key in params)
+            if nested and name not in params and getattr(self, name) is None:
+                setattr(self, name, kind())
+        super().set_params(**params)
+        return self
 
     def _stages(self) -> tuple[LabNet, CluNet]:
-        """The two networks with their share of the parameters, checked."""
-        shared = {
-            name: getattr(self, name)
-            for name in (
-                "network", "encoder", "layers", "dropout", "learning_rate", "scale",
-                "contradictions", "device", "precision", "verbose",
+        """Both stages with what they share with this model, ready to be trained."""
+        return self._stage_of("labnet", LabNet), self._stage_of("clunet", CluNet)
+
+    def _stage_of(self, name: str, kind: type[S]) -> S:
+        given = getattr(self, name)
+        if given is not None and not isinstance(given, kind):
+            raise TypeError(
+                f"The '{name}' parameter of S3C2 must be a {kind.__name__}. Got {given!r} instead."
             )
-        }  # fmt: skip
-        labnet = LabNet(
-            **shared,
-            decoder=self.decoder,
-            semi_supervised=self.semi_supervised,
-            reconstruction_weight=self.reconstruction_weight,
-            reconstruction=self.reconstruction,
-            threshold=self.threshold,
-            n_committee=self.n_committee,
-            epochs=self.labnet_epochs,
-            steps=self.labnet_steps,
-            batch_links=self.labnet_links,
-            batch_pairs=self.labnet_pairs,
-            optimizer=self.labnet_optimizer,
-        )
-        own_dropout = {} if self.clunet_dropout is None else {"dropout": self.clunet_dropout}
-        clunet = CluNet(
-            self.n_clusters,
-            **(shared | own_dropout),
-            steps=self.clunet_steps,
-            batch_links=self.clunet_links,
-            batch_pairs=self.clunet_pairs,
-            batch_points=self.clunet_points,
-            optimizer=self.clunet_optimizer,
-            n_restarts=self.n_restarts,
-            cache_memory=self.cache_memory,
-        )
-        for stage, prefix in ((labnet, "labnet"), (clunet, "clunet")):
-            names = {"batch_links": f"{prefix}_links", "batch_pairs": f"{prefix}_pairs"}
-            names["batch_points"] = f"{prefix}_points"
-            names |= {name: f"{prefix}_{name}" for name in ("epochs", "steps", "optimizer")}
-            if stage is clunet and own_dropout:
-                names["dropout"] = "clunet_dropout"
-            stage._named_by = (type(self).__name__, names)
-            stage._check_parameters()
-        return labnet, clunet
+        stage = kind() if given is None else clone(given)
+        for field in fields(kind):
+            if field.name not in (*SHARED, "n_clusters"):
+                continue
+            value, own = getattr(stage, field.name), getattr(self, field.name)
+            if value is not field.default and value != field.default and value is not own:
+                raise ValueError(
+                    f"The '{field.name}' parameter of the {kind.__name__} inside S3C2 is taken "
+                    f"from S3C2: write S3C2(…, {field.name}={value!r}). Both stages share it."
+                )
+            if field.name not in ("callbacks", "checkpoint"):
+                setattr(stage, field.name, own)
+        return stage
 
     def _check_parameters(self) -> None:
-        self._stages()
+        super()._check_parameters()
+        for stage in self._stages():
+            stage._check_parameters()
 
-    def _fit_replicas(
-        self,
-        models: Sequence[Self],
-        rows: Rows,
-        links: Sequence[Links],
-        seeds: Sequence[int],
-        run: Run,
-    ) -> dict[int, DataError]:
-        return fit_two_stages(self, models, rows, links, seeds, run)
-
-    # Saving
-
-    def _pack(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        check_is_fitted(self)
-        content, tensors = super()._pack()
-        tensors["labels"] = torch.from_numpy(self.labels_.astype(np.int32))
-        for stage in (self.labnet_, self.clunet_):
-            stage_content, stage_tensors = stage._pack()
-            content = stage_content | content
-            tensors |= stage_tensors
-        content["preparation"] = self.preparation_
-        return content, tensors
-
-    def _unpack(self, content: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        super()._unpack(content, tensors)
+    def _check_sizes(self, rows: Rows) -> None:
         labnet, clunet = self._stages()
-        labnet._unpack(content, tensors)
-        clunet._unpack(content, tensors)
+        labnet._check_sizes(rows)
+        clunet._check_sizes(rows)
+
+    def _flat_params(self) -> dict[str, Any]:
+        flat = {k: v for k, v in super()._flat_params().items() if k not in STAGES}
+        for name, kind in STAGES.items():
+            stage = getattr(self, name) or kind()
+            own = stage._flat_params().items()
+            flat |= {f"{name}__{k}": v for k, v in own if k not in (*SHARED, "n_clusters")}
+        return flat
+
+    # What was learned
+
+    def _set_fitted(self, reading: Reading, result: S3C2Result) -> None:  # type: ignore[override]
+        labnet, clunet = self._stages()
+        labnet._set_fitted(reading, result.labnet)
+        clunet._set_fitted(reading, result.clunet)
+        super()._set_fitted(reading, result.clunet)
         self.labnet_ = labnet
         self.clunet_ = clunet
-        self.labels_ = tensors["labels"].numpy().astype(np.int64)
-        self.preparation_ = content["preparation"]
+        self.history_ = {"labnet": labnet.history_, "clunet": clunet.history_}
+        self.preparation_ = result.preparation
+
+    def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
+        return self._stages()[1]._build_network(shape, seed)
+
+    def _pack(self, saved: Saved) -> None:
+        self.labnet_._pack(saved)
+        self.clunet_._pack(saved)
+        saved.content["preparation"] = self.preparation_
+
+    def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> S3C2Result:
+        labnet, clunet = self._stages()
+        preparation = saved.take(
+            "preparation", lambda v: v is None or isinstance(v, dict), "an object, or null"
+        )
+        return S3C2Result(labnet._unpack(saved, shape), clunet._unpack(saved, shape), preparation)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # everything comes out as float32
         return tags
+
+
+STAGES: dict[str, type[LabNet] | type[CluNet]] = {"labnet": LabNet, "clunet": CluNet}
+
+
+@dataclass(frozen=True)
+class S3C2Result:
+    """What both stages learned, and how raw data is prepared, where a command line did it."""
+
+    labnet: LabNetResult
+    clunet: ClusterResult
+    preparation: dict[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls, labnet: LabNetResult | DataError, clunet: ClusterResult | DataError
+    ) -> S3C2Result | DataError:
+        """Both, or the error of the stage that diverged."""
+        if isinstance(labnet, DataError):
+            return labnet
+        return clunet if isinstance(clunet, DataError) else cls(labnet, clunet)

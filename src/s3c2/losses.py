@@ -2,7 +2,8 @@
 
 Every function works on the last dimension(s) and keeps those before it, so that a leading
 dimension may hold replicas. Nothing is normalised, clipped or averaged beyond what the equation
-says. One convention for labels: ``must`` is True for a must-link, False for a cannot-link.
+says. One convention for labels: ``same`` is 1 for a must-link, 0 for a cannot-link, and between the
+two for a label that is not sure; the loss is then that share of either.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def is_must_link(d2: Tensor, threshold: float | Tensor) -> Tensor:
     return d2 < threshold
 
 
-def contrastive(d2: Tensor, must: Tensor, weight: Tensor) -> Tensor:
+def contrastive(d2: Tensor, same: Tensor, weight: Tensor) -> Tensor:
     """Contrastive loss, eq. (1), with margin 1.
 
     1/|L| · ( Σ_M d² + Σ_C max{1 − d, 0}² ); a weight multiplies its pair's term, and |L| becomes
@@ -40,7 +41,7 @@ def contrastive(d2: Tensor, must: Tensor, weight: Tensor) -> Tensor:
     ----------
     d2 : (..., pairs)
         Squared distances.
-    must : (..., pairs), bool
+    same : (..., pairs), in [0, 1]
     weight : (..., pairs)
 
     Returns
@@ -51,7 +52,7 @@ def contrastive(d2: Tensor, must: Tensor, weight: Tensor) -> Tensor:
     # gradient of two rows that coincide is 0 and finite.
     apart = d2 > 0
     d = torch.where(apart, d2, 1.0).sqrt() * apart
-    terms = torch.where(must, d2, (1 - d).clamp(min=0).square())
+    terms = torch.lerp((1 - d).clamp(min=0).square(), d2, same)
     return weighted_mean(terms, weight)
 
 
@@ -84,7 +85,12 @@ def same_probability(p_a: Tensor, p_b: Tensor) -> Tensor:
     return (p_a * p_b).sum(-1)
 
 
-def misclassification(p_same: Tensor, must: Tensor, weight: Tensor) -> Tensor:
+def same_probability_of_all(p: Tensor) -> Tensor:
+    """pˢ of every ordered pair of some rows: (replicas, rows, K) → (replicas, rows²)."""
+    return torch.bmm(p, p.transpose(1, 2)).flatten(1)
+
+
+def misclassification(p_same: Tensor, same: Tensor, weight: Tensor) -> Tensor:
     """Misclassification loss, eq. (3), over a batch of labelled pairs.
 
     1/|P| · ( Σ_M̃ (1 − pˢ) + Σ_C̃ pˢ ); a weight multiplies its pair's term, and |P| becomes the
@@ -93,17 +99,17 @@ def misclassification(p_same: Tensor, must: Tensor, weight: Tensor) -> Tensor:
     Parameters
     ----------
     p_same : (..., pairs)
-    must : (..., pairs), bool
+    same : (..., pairs), in [0, 1]
     weight : (..., pairs)
 
     Returns
     -------
     (...,)
     """
-    return weighted_mean(torch.where(must, 1 - p_same, p_same), weight)
+    return weighted_mean(torch.lerp(p_same, 1 - p_same, same), weight)
 
 
-def link_likelihood(p_same: Tensor, must: Tensor, weight: Tensor, floor: float) -> Tensor:
+def link_likelihood(p_same: Tensor, same: Tensor, weight: Tensor, floor: float) -> Tensor:
     """Negative log-likelihood of links (DCPR, IDEC).
 
     1/|L| · ( Σ_M −log pˢ + Σ_C −log(1 − pˢ) ), with pˢ clipped to [floor, 1 − floor]; a weight
@@ -112,7 +118,7 @@ def link_likelihood(p_same: Tensor, must: Tensor, weight: Tensor, floor: float) 
     Parameters
     ----------
     p_same : (..., pairs)
-    must : (..., pairs), bool
+    same : (..., pairs), in [0, 1]
     weight : (..., pairs)
     floor : float
 
@@ -120,12 +126,12 @@ def link_likelihood(p_same: Tensor, must: Tensor, weight: Tensor, floor: float) 
     -------
     (...,)
     """
-    right = torch.where(must, p_same, 1 - p_same)
-    return weighted_mean(-right.clamp(floor, 1 - floor).log(), weight)
+    of_must, of_cannot = (-p.clamp(floor, 1 - floor).log() for p in (p_same, 1 - p_same))
+    return weighted_mean(torch.lerp(of_cannot, of_must, same), weight)
 
 
 def divergence(
-    p_a: Tensor, p_b: Tensor, must: Tensor, weight: Tensor, margin: float | Tensor
+    p_a: Tensor, p_b: Tensor, same: Tensor, weight: Tensor, margin: float | Tensor
 ) -> Tensor:
     """Divergence loss of NNclustering, over both directions of every pair.
 
@@ -137,7 +143,7 @@ def divergence(
     Parameters
     ----------
     p_a, p_b : (..., pairs, K)
-    must : (..., pairs), bool
+    same : (..., pairs), in [0, 1]
     weight : (..., pairs)
     margin : number, or (..., 1)
 
@@ -149,7 +155,7 @@ def divergence(
     def one_way(p: Tensor, q: Tensor) -> Tensor:
         p = p.detach()
         kl = (p * ((p + 1e-35).log() - (q + 1e-35).log())).sum(-1)
-        return torch.where(must, kl, (margin - kl).clamp(min=0))
+        return torch.lerp((margin - kl).clamp(min=0), kl, same)
 
     return weighted_mean(one_way(p_a, p_b) + one_way(p_b, p_a), weight)
 

@@ -21,7 +21,7 @@ NEIGHBORS = 30  # paper: d-graph's must-links in a batch
 DCPR_FLOOR = 1e-3  # script: probabilities are clipped to [0.001, 0.999]
 DIVERGENCE_MARGIN = 2.0  # NNclustering's authors
 
-# IDEC with constraints, from its authors' code but for what is called ours
+# IDEC with constraints: from its authors' code, unless a comment says that the value is s3c2's own
 IDEC_LAYERS = (500, 500, 2000, 10)  # the last is the embedding
 IDEC_POWER = 2.0  # of the assignment; their paper has Student's t, which is 1
 IDEC_BATCH = 256
@@ -32,12 +32,11 @@ IDEC_MUST_WEIGHT = 0.1  # 1 for Fashion-MNIST
 IDEC_CANNOT_WEIGHT = 1.0
 IDEC_STARTS = 20  # of k-means
 IDEC_LAYER_EPOCHS = 300  # of the pretraining of each layer
-IDEC_RATE_EPOCHS = 100  # of the pretraining, after which its rate is divided by 10
 IDEC_CORRUPTION = 0.2
 
 
-class Pretraining(NamedTuple):
-    """How IDEC's autoencoder is pretrained."""
+class UsualPretraining(NamedTuple):
+    """How IDEC's autoencoder of one kind is pretrained."""
 
     optimizer: str
     learning_rate: float  # at first
@@ -45,8 +44,8 @@ class Pretraining(NamedTuple):
 
 
 IDEC_PRETRAINING = {
-    "dense": Pretraining("sgd", 0.1, 500),  # with momentum 0.9
-    "convolutional": Pretraining("adam", 1e-3, 200),  # ours: they have no convolutions
+    "dense": UsualPretraining("sgd", 0.1, 500),  # with momentum 0.9
+    "convolutional": UsualPretraining("adam", 1e-3, 200),  # s3c2's own: they have no convolutions
 }
 
 
@@ -81,15 +80,19 @@ class Training:
         """The same with what is given in its place; a length replaces the other kind of length."""
         keep_length = steps is None and epochs is None
         return Training(
-            links=links or self.links,
-            pairs=pairs or self.pairs,
-            steps=self.steps if keep_length else steps,
-            epochs=self.epochs if keep_length or steps is not None else epochs,
+            links=int(links or self.links),
+            pairs=int(pairs or self.pairs),
+            steps=self.steps if keep_length else _int(steps),
+            epochs=self.epochs if keep_length or steps is not None else _int(epochs),
             optimizer=optimizer or self.optimizer,
         )
 
     def n_steps(self, steps_per_epoch: int) -> int:
         return self.steps if self.steps is not None else (self.epochs or 0) * steps_per_epoch
+
+
+def _int(value: int | None) -> int | None:
+    return None if value is None else int(value)  # a small NumPy integer would overflow
 
 
 def labnet_training(network: str, semi_supervised: bool) -> Training:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from s3c2 import published
+from s3c2.distances import link_distances
+from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError, LinksWarning
 from s3c2.links import Links
 
@@ -21,24 +25,42 @@ CL_RATE = 0.95
 FEWEST_CANNOT = 20  # in a fold
 
 
-def folds_for_threshold(links: Links, seed: int) -> list[tuple[Links, Links]]:
-    """(training links, held-out links) of each fold; none, with a warning, if links are too few."""
+class Fold(NamedTuple):
+    """Links to learn from, and links that are held out."""
+
+    train: Links
+    held_out: Links
+
+
+def folds_for_threshold(links: Links, seed: int) -> list[Fold]:
+    """The folds to choose T by; none, with a warning, if links are too few."""
     try:
         with warnings.catch_warnings():
             # Folds that share rows will do here: no answer is implied by the other links.
             warnings.simplefilter("ignore", LinksWarning)
-            folds = links.split(FOLDS, random_state=seed % 2**32)
+            folds = [Fold(*fold) for fold in links.split(FOLDS, random_state=seed % 2**32)]
     except LinksError as error:
         _warn(str(error))
         return []
-    fewest = min(held_out.n_cannot for _, held_out in folds)
+    fewest = min(fold.held_out.n_cannot for fold in folds)
     if fewest < FEWEST_CANNOT:
         _warn(f"a fold holds {fewest} cannot-links, and {FEWEST_CANNOT} are needed.")
         return []
-    if min(train.n_must for train, _ in folds) == 0:
+    if min(fold.train.n_must for fold in folds) == 0:
         _warn("a fold leaves no must-link to learn from.")
         return []
     return folds
+
+
+def choose_threshold(
+    threshold: float | str, out_of_fold: Sequence[tuple[nn.Module, Links]], rows: Rows
+) -> float:
+    """T as given, or calibrated on the links that each of these networks did not see."""
+    if threshold != "auto":
+        return float(threshold)
+    return calibrated_threshold(
+        [link_distances(network, rows, held_out) for network, held_out in out_of_fold]
+    )
 
 
 def calibrated_threshold(

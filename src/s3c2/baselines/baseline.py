@@ -1,68 +1,37 @@
-"""What all baselines share: their parameters, and that they train as grids."""
+"""What the baselines have in common: a ``fit`` that needs X and links alone."""
 
 from __future__ import annotations
 
-import os
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from torch import nn
-
-from s3c2 import published
-from s3c2.clusterer import ClusterNetwork, Replica
-from s3c2.engine.loop import Run, check_converged
-from s3c2.engine.rows import Rows
-from s3c2.engine.stack import Trained
 from s3c2.errors import DataError
+from s3c2.fitting import Fitting, begin
 from s3c2.links import Links
+from s3c2.surface import ClusterResult
 
 
-# A dataclass, so that a baseline declares its own parameters and no more.
-@dataclass(eq=False, repr=False)
-class Baseline(ClusterNetwork):
-    """Parameters as in CluNet. A subclass says how it is trained (``_train_replicas``)."""
-
-    n_clusters: int = 8
-    _: KW_ONLY
-    network: str = "dense"
-    encoder: nn.Module | None = None
-    layers: tuple[int, ...] = published.LAYERS
-    optimizer: str | None = None
-    learning_rate: float = published.LEARNING_RATE
-    scale: str | None = None
-    contradictions: Literal["raise", "drop"] = "raise"
-    device: str = "auto"
-    precision: str = "float32"
-    random_state: Any = None
-    verbose: int = 1
-    callbacks: Any = None
-    checkpoint: str | os.PathLike[str] | None = None
+class Baseline(ABC):
+    """A method that the paper compares with; a subclass is a LinkClusterer too."""
 
     @abstractmethod
-    def _train_replicas(
-        self, rows: Rows, replicas: Sequence[Replica], run: Run
-    ) -> Sequence[Trained]:
-        """Train the networks of all replicas."""
+    def _learn(self, fitting: Fitting[Any]) -> Sequence[ClusterResult | DataError]:
+        """Train the models; what each learned, or the error that ended it."""
 
-    def _fit_replicas(
-        self,
-        models: Sequence[Self],
-        rows: Rows,
-        links: Sequence[Links],
-        seeds: Sequence[int],
-        run: Run,
-    ) -> dict[int, DataError]:
-        replicas = [Replica(*one) for one in zip(models, links, seeds)]
-        failed: dict[int, DataError] = {}
-        for i, trained in enumerate(self._train_replicas(rows, replicas, run)):
-            try:
-                check_converged(trained.history, self._stage)
-            except DataError as error:
-                failed[i] = error
-                continue
-            models[i]._adopt(self)
-            models[i].network_, models[i].history_ = trained.network, trained.history
-            models[i].labels_ = models[i]._labels(rows)
-        return failed
+    def fit(
+        self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
+    ) -> Self:
+        """Learn the clusters of X from the links.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w)
+        y : ignored
+        links : Links
+        sample_id : (n,), optional
+            The rows' ids, if the links speak of ids.
+        """
+        models: list[Any] = [self]
+        begin(models, X, [links], sample_id=sample_id, y=y).train_one(self._learn)
+        return self

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from s3c2 import losses
-from s3c2.clusterer import Replica
+from s3c2.baselines.pair_methods import Replica
 from s3c2.engine.inference import batches
-from s3c2.engine.loop import Losses
 from s3c2.engine.randomness import Purpose, generator
 from s3c2.engine.rows import Rows
 from s3c2.engine.stack import Stack
+from s3c2.engine.task import Losses
+from s3c2.pairs import Ends, PairBatch, RowBatch, Twins
 
 if TYPE_CHECKING:
     from s3c2.baselines.idec import IDEC
@@ -80,10 +81,11 @@ class Epochs:
         self.settings = settings
         self.rows = rows
         self.encoder, self.decoder = stacks["encoder"], stacks["decoder"]
+        self._twins = Twins(self.encoder, rows, [replica.seed for replica in replicas])
         self.clustering = Clustering(centres, settings.assignment_power, rows.n).to(rows.device)
         self.n_batches = n_batches
         self.length = sum(n_batches)
-        self._position = torch.arange(settings.batch_size, device=rows.device)
+        self._position = torch.arange(int(settings.batch_size), device=rows.device)
         # (replicas, batches of the kind · batch size) row numbers and weights
         orders: list[Table] = []
         musts: list[Table] = []
@@ -130,8 +132,9 @@ class Epochs:
     def of_rows(self, step: int | Tensor) -> dict[str, Tensor]:
         """Divergence from the target distribution, and reconstruction."""
         (numbers,), weight = self._draw(0, step)
-        x = self.rows.take_replicas(numbers)
-        z, q = self._embed(x)
+        (ends,) = self._twins(step, RowBatch(numbers))
+        x, z = ends.x[1], ends.out[1]
+        q = self.clustering.assignment(z)
         index = numbers.unsqueeze(-1).expand(-1, -1, q.shape[-1])
         target = self.clustering.target.gather(1, index)
         clustering = losses.weighted_mean(losses.clustering_error(target, q), weight)
@@ -145,10 +148,11 @@ class Epochs:
 
     def of_must_links(self, step: int | Tensor) -> dict[str, Tensor]:
         """Likelihood of must-links, and the reconstruction of their rows."""
-        likelihood, z, x, weight = self._likelihood(1, step)
-        errors = self._reconstruction(z, x)
-        a, b = errors.chunk(2, dim=1)
-        reconstruction = losses.weighted_mean(a + b, weight)
+        links, ends = self._links(1, step)
+        likelihood = self._likelihood(links, ends)
+        z, x = torch.cat(ends.out, dim=1), torch.cat(ends.x, dim=1)
+        a, b = self._reconstruction(z, x).chunk(2, dim=1)
+        reconstruction = losses.weighted_mean(a + b, links.weight)
         return {
             "loss": self._share["must"] * likelihood
             + self._share["reconstruction"] * reconstruction,
@@ -158,17 +162,21 @@ class Epochs:
 
     def of_cannot_links(self, step: int | Tensor) -> dict[str, Tensor]:
         """Likelihood of cannot-links. The decoder has no part in it, and is left as it is."""
-        likelihood, *_ = self._likelihood(2, step)
+        likelihood = self._likelihood(*self._links(2, step))
         return {"loss": self._share["cannot"] * likelihood, "cannot": likelihood}
 
-    def _likelihood(self, kind: int, step: int | Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """(negative log-likelihood, embedding and rows of both ends, weights) of a link batch."""
+    def _links(self, kind: int, step: int | Tensor) -> tuple[PairBatch, Ends]:
+        """A batch of must-links (1) or cannot-links (2), and the embedding of both ends."""
         (a, b), weight = self._draw(kind, step)
-        x = self.rows.take_replicas(torch.cat([a, b], dim=1))
-        z, q = self._embed(x)
-        p_same = losses.same_probability(*q.chunk(2, dim=1))
-        must = torch.full_like(p_same, kind == 1, dtype=torch.bool)
-        return losses.link_likelihood(p_same, must, weight, FLOOR), z, x, weight
+        links = PairBatch(a, b, torch.full_like(weight, float(kind == 1)), weight)
+        (ends,) = self._twins(step, links)
+        return links, ends
+
+    def _likelihood(self, links: PairBatch, ends: Ends) -> Tensor:
+        """Negative log-likelihood of links: (replicas,)."""
+        q_a, q_b = (self.clustering.assignment(z) for z in ends.out)
+        p_same = losses.same_probability(q_a, q_b)
+        return losses.link_likelihood(p_same, links.same, links.weight, FLOOR)
 
     def _draw(self, kind: int, step: int | Tensor) -> tuple[Sequence[Tensor], Tensor]:
         """Row numbers, for each end, and weights of this step: (replicas, batch) each."""
@@ -176,10 +184,6 @@ class Epochs:
         first = (step % self.length - sum(self.n_batches[:kind])) * len(self._position)
         place = first + self._position
         return [end[:, place] for end in ends], weight[:, place]
-
-    def _embed(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        z = self.encoder(x)  # (replicas, rows, dimensions)
-        return z, self.clustering.assignment(z)
 
     def _reconstruction(self, z: Tensor, x: Tensor) -> Tensor:
         x_hat = self.decoder(z)

@@ -17,22 +17,28 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from s3c2 import losses, published
-from s3c2.base import check_module, check_number
 from s3c2.baselines.baseline import Baseline
 from s3c2.baselines.epochs import Epochs
-from s3c2.clusterer import Replica
+from s3c2.baselines.pair_methods import Replica, check_training, replicas_of
+from s3c2.cluster_training import results_of
 from s3c2.engine.inference import apply_to_rows
-from s3c2.engine.loop import Run, Task
 from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
-from s3c2.engine.stack import Stack, Trained, train_stacks
+from s3c2.engine.run import FitRun
+from s3c2.engine.scheduling import Trained, train_stacks
+from s3c2.engine.stack import Stack
+from s3c2.engine.task import Task
+from s3c2.errors import DataError
+from s3c2.fitting import Fitting
 from s3c2.links import Links
 from s3c2.networks import output_size
-from s3c2.pretraining import Autoencoder, pretrained_autoencoder
+from s3c2.parameters import check_memory, check_module, check_number
+from s3c2.pretraining import Autoencoder, Pretraining, pretrained_autoencoder
+from s3c2.surface import ClusterResult, LinkClusterer
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class IDEC(Baseline):
+class IDEC(Baseline, LinkClusterer):
     """Improved deep embedded clustering with links (Zhang, Basu, Davidson 2019).
 
     An autoencoder is pretrained to restore corrupted rows. Then k-means sets the centres of its
@@ -44,10 +50,9 @@ class IDEC(Baseline):
     Parameters
     ----------
     n_clusters : int, default=8
-    network : {"dense", "convolutional"}, default="dense"
-        "convolutional" takes images; it has LabNet's convolutions.
-    encoder : nn.Module, optional
-        Your own encoder, (rows, *shape) → (rows, …); it is copied and starts from its weights.
+    network : {"dense", "convolutional"} or nn.Module, default="dense"
+        "convolutional" takes images; it has LabNet's convolutions. A module of your own is an
+        encoder, (rows, *shape) → (rows, …); it is copied and starts from its weights.
     decoder : nn.Module, optional
         Your own decoder for your own encoder; by default a dense one.
     layers : tuple of int, default=(500, 500, 2000, 10)
@@ -80,13 +85,14 @@ class IDEC(Baseline):
     cache : path, optional
         Folder that keeps pretrained autoencoders. A fit on the same rows with the same settings of
         the pretraining takes the one it finds there.
-    scale : {None, "standard", "unit", "rms"}, default="rms"
+    scale : {None, "standard", "unit", "together", "rms"}, default="rms"
         "rms" divides all numbers by the root of their mean square: rates and weights are for rows
-        of that size. With others the reconstruction weighs otherwise, and larger ones need a lower
-        ``pretrain_learning_rate``.
-    optimizer, learning_rate, contradictions, device, precision, random_state, verbose, callbacks,
-    checkpoint
+        of that size. Other scales change how much the reconstruction weighs, and larger rows need a
+        lower ``pretrain_learning_rate``.
+    optimizer, learning_rate
         As in CluNet.
+    contradictions, device, precision, random_state, verbose, callbacks, checkpoint
+        As in S3C2.
 
     Examples
     --------
@@ -109,8 +115,8 @@ class IDEC(Baseline):
     )  # fmt: skip
 
     scale: str | None = "rms"
-    decoder: nn.Module | None = None
     layers: tuple[int, ...] = published.IDEC_LAYERS
+    decoder: nn.Module | None = None
     epochs: int = published.IDEC_EPOCHS
     tol: float = published.IDEC_TOLERANCE
     assignment_power: float = published.IDEC_POWER
@@ -126,17 +132,21 @@ class IDEC(Baseline):
     pretrain_learning_rate: float | None = None
     pretrain_seed: int = 0
     cache: str | os.PathLike[str] | None = None
+    optimizer: str | None = None
+    learning_rate: float = published.LEARNING_RATE
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_training(self)
         check_module(self, "decoder")
-        if self.decoder is not None and self.encoder is None:
+        if self.decoder is not None and isinstance(self.network, str):
             raise ValueError(
-                "The 'decoder' parameter of IDEC goes with an encoder of your own: pass 'encoder' "
-                "too, or leave both at None."
+                "The 'decoder' parameter of IDEC goes with an encoder of your own: pass it as "
+                "'network', or leave the decoder at None."
             )
-        for name in ("epochs", "batch_size", "n_init"):
+        for name in ("epochs", "batch_size"):
             check_number(self, name, 1, whole=True)
+        check_number(self, "n_init", 1, 10_000, whole=True)
         for name in ("layer_epochs", "pretrain_seed"):
             check_number(self, name, 0, whole=True)
         check_number(self, "whole_epochs", 0, whole=True, optional=True)
@@ -147,24 +157,22 @@ class IDEC(Baseline):
         check_number(self, "assignment_power", 0.5, 100)
         check_number(self, "pretrain_learning_rate", 0, optional=True)
 
-    def _train_replicas(
-        self, rows: Rows, replicas: Sequence[Replica], run: Run
-    ) -> Sequence[Trained]:
+    def _check_sizes(self, rows: Rows) -> None:
+        super()._check_sizes(rows)
+        check_memory(self, "batch_size", 8 * int(self.batch_size) * int(np.prod(rows.shape)))
+
+    def _learn(self, fitting: Fitting[IDEC]) -> list[ClusterResult | DataError]:
+        return results_of(self._trained(fitting), self, fitting)
+
+    def _trained(self, fitting: Fitting[IDEC]) -> list[Trained]:
+        rows, replicas = fitting.rows, replicas_of(fitting)
         if self.n_clusters == 1:  # whatever the weights
             network = self._build_network(rows.shape, 0)
             return [Trained(network, {"loss": np.zeros(0, np.float32)}) for _ in replicas]
-        autoencoder = pretrained_autoencoder(self, rows, run)
+        autoencoder = pretrained_autoencoder(self._pretraining(), rows, fitting.run, self.cache)
         embedding = apply_to_rows(autoencoder.encoder, rows, "embedding", self.verbose)
-        if len(np.unique(embedding, axis=0)) < min(self.n_clusters, rows.n):
-            warnings.warn(
-                f"The pretrained autoencoder gives all rows fewer than {self.n_clusters} different "
-                "embeddings: it learned nothing of them, unless the rows are alike. Lower "
-                "pretrain_learning_rate, or use scale='rms'.",
-                UserWarning,
-                stacklevel=4,
-            )
-        seeds = {replica.seed for replica in replicas}
-        centres = {seed: self._start(embedding, seed) for seed in seeds}
+        self._look_at_embedding(embedding)
+        centres = {seed: self._start(embedding, seed) for seed in set(fitting.seeds)}
         autoencoder.encoder.cpu()
         # Replicas of a stack step together: they have equally many batches in an epoch.
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -174,19 +182,50 @@ class IDEC(Baseline):
         for number, group in enumerate(groups.values(), start=1):
             some = [replicas[i] for i in group]
             name = f"group {number}" if len(groups) > 1 else ""
-            trained |= zip(group, self._train_group(rows, some, autoencoder, centres, run, name))
+            done = self._train_group(rows, some, autoencoder, centres, fitting.run, name)
+            trained |= zip(group, done)
         return [trained[i] for i in range(len(replicas))]
+
+    def _pretraining(self) -> Pretraining:
+        """The usual pretraining of such a network, and what the parameters change of it."""
+        usual = published.IDEC_PRETRAINING[self._kind]
+        rate, epochs = self.pretrain_learning_rate, self.whole_epochs
+        return Pretraining(
+            network=self.network,
+            decoder=self.decoder,
+            layers=tuple(map(int, self.layers)),
+            layer_epochs=int(self.layer_epochs),
+            epochs=usual.epochs if epochs is None else int(epochs),
+            optimizer=usual.optimizer,
+            learning_rate=usual.learning_rate if rate is None else float(rate),
+            corruption=float(self.corruption),
+            batch_size=int(self.batch_size),
+            precision=self.precision,
+            seed=int(self.pretrain_seed),
+            scale=self.scale,
+            stage="idec pretraining",
+        )
+
+    def _look_at_embedding(self, embedding: NDArray[np.float32]) -> None:
+        if len(np.unique(embedding, axis=0)) < min(self.n_clusters, len(embedding)):
+            warnings.warn(
+                f"The pretrained autoencoder gives all rows fewer than {self.n_clusters} different "
+                "embeddings: it learned nothing of them, unless the rows are alike. Lower "
+                "pretrain_learning_rate, or use scale='rms'.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _batches(self, rows: Rows, links: Links) -> tuple[int, int, int]:
         """Number of batches of rows, must-links and cannot-links in an epoch."""
         n, must, cannot = (
-            -(-count // self.batch_size) for count in (rows.n, links.n_must, links.n_cannot)
+            -(-count // int(self.batch_size)) for count in (rows.n, links.n_must, links.n_cannot)
         )
         return n, must, cannot
 
     def _start(self, embedding: NDArray[np.float32], seed: int) -> Tensor:
         """Centres by k-means."""
-        kmeans = KMeans(self.n_clusters, n_init=self.n_init, random_state=seed % 2**32)
+        kmeans = KMeans(int(self.n_clusters), n_init=int(self.n_init), random_state=seed % 2**32)
         # The sums of two threads are the same in either order, those of more are not.
         with threadpool_limits(limits=2, user_api="openmp"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the one before says more
@@ -199,29 +238,29 @@ class IDEC(Baseline):
         replicas: Sequence[Replica],
         autoencoder: Autoencoder,
         centres: dict[int, Tensor],
-        run: Run,
+        run: FitRun,
         name: str,
     ) -> list[Trained]:
         """Train replicas that have equally many batches in an epoch."""
         batches = self._batches(rows, replicas[0].links)
         held: dict[int, tuple[Epochs, int]] = {}
+        own = bool(self._modules())
 
         def build(replica: Replica) -> dict[str, nn.Module]:
             return {"encoder": autoencoder.encoder, "decoder": autoencoder.decoder}
 
         def task(some: Sequence[Replica], stacks: dict[str, Stack], part: str) -> Task:
-            capturable = rows.settle(self.precision) and self.encoder is None
+            capturable = rows.settle(self.precision) and not own
             start = torch.stack([centres[replica.seed] for replica in some])
             epochs = Epochs(self, some, rows, stacks, start, batches)
             held.update({id(one): (epochs, r) for r, one in enumerate(some)})
-            own = self.encoder is not None
             return Task(
                 stage=self._stage,
                 stacks=nn.ModuleDict({**stacks, "clustering": epochs.clustering}),
                 losses=epochs.of_rows,
                 kind=epochs.kind,
                 before=epochs.before,
-                steps=[self.epochs * sum(batches)] * len(some),
+                steps=[int(self.epochs) * sum(batches)] * len(some),
                 optimizer=self.optimizer or "adam",
                 learning_rate=self.learning_rate,
                 foreign_seed=derived_seed(some[0].seed, Purpose.STAGE) if own else None,
@@ -229,7 +268,7 @@ class IDEC(Baseline):
                 capturable=capturable,
             )
 
-        sizes = {"encoder": 2 * self.batch_size, "decoder": 2 * self.batch_size}
+        sizes = {"encoder": 2 * int(self.batch_size), "decoder": 2 * int(self.batch_size)}
         done = train_stacks(replicas, build, task, sizes, rows.device, run, self.precision, name)
         finished = []
         for replica, one in zip(replicas, done):
@@ -240,9 +279,9 @@ class IDEC(Baseline):
         return finished
 
     def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
-        encoder = Autoencoder.build(self, shape).encoder
+        encoder = Autoencoder.build(self._pretraining(), shape).encoder
         dimensions = output_size(encoder, shape)
-        centres = torch.zeros(self.n_clusters, dimensions)
+        centres = torch.zeros(int(self.n_clusters), dimensions)
         return nn.Sequential(encoder, StudentAssignment(centres, self.assignment_power))
 
 

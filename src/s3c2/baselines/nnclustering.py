@@ -10,14 +10,24 @@ import torch
 from torch import Tensor, nn
 
 from s3c2 import losses, networks, published
-from s3c2.base import check_number
-from s3c2.baselines.pair_baseline import Batch, LinkBaseline, Objective
-from s3c2.clusterer import Replica
+from s3c2.baselines.baseline import Baseline
+from s3c2.baselines.pair_methods import (
+    Objective,
+    Replica,
+    check_batch,
+    check_training,
+    learn_from_pairs,
+)
 from s3c2.engine.rows import Rows
+from s3c2.errors import DataError
+from s3c2.fitting import Fitting
+from s3c2.pairs import Ends, PairBatch
+from s3c2.parameters import check_number
+from s3c2.surface import ClusterResult, LinkClusterer
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NNClustering(LinkBaseline):
+class NNClustering(Baseline, LinkClusterer):
     """NNclustering (Hsu, Kira 2015): a network with batch normalisation on the given links alone.
 
     Posteriors of a must-link's rows are drawn together by their Kullback-Leibler divergence, in
@@ -27,13 +37,12 @@ class NNClustering(LinkBaseline):
     ----------
     n_clusters : int, default=8
     margin : float, default=2.0
-    network : {"dense", "convolutional"}, default="dense"
+    network : {"dense", "convolutional"} or nn.Module, default="dense"
         "convolutional" is the authors' LeNet: 5×5 convolutions of 20 and 50 filters, each pooled,
         and a dense layer of 500; images smaller than 28 × 28 are padded. "dense" has the hidden
         layers of CluNet. Both have batch normalisation and no dropout.
-    encoder, layers, scale, contradictions, device, precision, random_state, verbose, callbacks,
-    checkpoint
-        As in CluNet.
+    layers, scale, contradictions, device, precision, random_state, verbose, callbacks, checkpoint
+        As in S3C2.
     steps : int, optional
         By default 3,000.
     batch_links : int, optional
@@ -57,10 +66,22 @@ class NNClustering(LinkBaseline):
     _may_differ: ClassVar = ("random_state", "margin")
 
     margin: float = published.DIVERGENCE_MARGIN
+    steps: int | None = None
+    batch_links: int | None = None
+    optimizer: str | None = None
+    learning_rate: float = published.LEARNING_RATE
+
+    def _learn(self, fitting: Fitting[NNClustering]) -> list[ClusterResult | DataError]:
+        return learn_from_pairs(self, fitting, self._training(), divergences)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_training(self, "steps", "batch_links")
         check_number(self, "margin", 0)
+
+    def _check_sizes(self, rows: Rows) -> None:
+        super()._check_sizes(rows)
+        check_batch(self, self._training(), rows)
 
     def _training(self) -> published.Training:
         return published.nnclustering_training().changed(
@@ -68,24 +89,24 @@ class NNClustering(LinkBaseline):
         )
 
     def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
-        if self.encoder is not None:
-            return networks.with_head(self.encoder, shape, self.n_clusters, seed)
+        n_clusters = int(self.n_clusters)
+        if isinstance(self.network, nn.Module):
+            return networks.with_head(self.network, shape, n_clusters, seed)
         with torch.random.fork_rng([]):
             if self.network == "convolutional":
-                network = networks.lenet_clusters(shape, self.n_clusters)
+                network = networks.lenet_clusters(shape, n_clusters)
             else:
-                network = networks.normalised_clusters(shape, tuple(self.layers), self.n_clusters)
+                layers = tuple(map(int, self.layers))
+                network = networks.normalised_clusters(shape, layers, n_clusters)
         return networks.initialised(network, seed)
 
-    def _objective(self, replicas: Sequence[Replica], rows: Rows) -> Objective:
-        margin = torch.tensor([float(r.model.margin) for r in replicas], device=rows.device)
 
-        def objective(batch: Batch) -> dict[str, Tensor]:
-            links = batch.links
-            return {
-                "loss": losses.divergence(
-                    batch.p_a, batch.p_b, links.must, links.weight, margin[:, None]
-                )
-            }
+def divergences(replicas: Sequence[Replica], rows: Rows) -> Objective:
+    """The divergence of the posteriors of both ends, up to a margin for cannot-links."""
+    margin = torch.tensor([float(r.model.margin) for r in replicas], device=rows.device)
 
-        return objective
+    def objective(batches: Sequence[PairBatch], ends: Sequence[Ends]) -> dict[str, Tensor]:
+        (links,), (of_links,) = batches, ends
+        return {"loss": losses.divergence(*of_links.out, links.same, links.weight, margin[:, None])}
+
+    return objective

@@ -13,6 +13,7 @@ from scipy import sparse
 from s3c2.errors import DataError
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
+SCALES = (None, "standard", "unit", "rms")
 CHUNK_BYTES = 2**24  # a pass over X holds this much of it at a time
 
 

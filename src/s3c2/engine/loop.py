@@ -8,126 +8,24 @@ replica or many is the same loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from types import TracebackType
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from s3c2.engine.callbacks import Callback, Step
-from s3c2.engine.checkpoint import Checkpoint
+from s3c2.engine.callbacks import Step
+from s3c2.engine.captured import GpuSteps
 from s3c2.engine.optimizers import new_optimizer
 from s3c2.engine.progress import Progress
-from s3c2.engine.randomness import seed_torch
+from s3c2.engine.run import FitRun
+from s3c2.engine.task import History, Task, train_step
 from s3c2.errors import DataError
 
-History = dict[str, NDArray[np.float32]]
-Losses = Callable[[int | Tensor], dict[str, Tensor]]
-
-WARM_UP = 3  # eager steps before a step is captured on a GPU
 LOOK_EVERY = 500  # steps, whether all has diverged; a GPU is waited for then
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a stage is to the loop.
-
-    Attributes
-    ----------
-    stage : its name, such as "labnet" or "clunet"
-    stacks : everything that is trained
-    losses : step number → loss terms, (replicas,) each; "loss" is the one that is minimised. On a
-        GPU the step is a tensor there, so that the whole step can be captured and replayed
-    steps : number of steps of each replica; one that is done keeps its weights while others go on
-    optimizer, learning_rate
-    part : which part of the stage this is, if its replicas do not fit into one stack
-    capturable : whether a step may be captured on a GPU: nothing in it comes from the host
-    foreign_seed : seeds torch's own generators at every step, for the random layers of a user's
-        module; None where all randomness is drawn by the stage itself
-    kind : where steps are of several kinds, the losses of the kind that this step is of; on a GPU
-        each kind is captured once
-    before : called on the host before a step, which it may prepare. It may return for each replica
-        whether it is done: such a one keeps the weights of this moment, whatever the others do
-    """
-
-    stage: str
-    stacks: nn.ModuleDict
-    losses: Losses
-    steps: Sequence[int]
-    optimizer: str
-    learning_rate: float
-    foreign_seed: int | None = None
-    part: str = ""
-    capturable: bool = True
-    kind: Callable[[int], Losses] | None = None
-    before: Callable[[int], Sequence[bool] | None] | None = None
-
-    def losses_at(self, step: int) -> Losses:
-        """The losses of this step."""
-        return self.losses if self.kind is None else self.kind(step)
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.stacks.parameters()).device
-
-    @cached_property
-    def sound(self) -> Tensor:
-        """Which replicas' losses have always been numbers: (replicas,), on the device."""
-        return torch.ones(len(self.steps), dtype=torch.bool, device=self.device)
-
-
-class Run:
-    """One call of ``fit``: who is told about it and where its state is kept."""
-
-    def __init__(
-        self,
-        estimator: Any,
-        callbacks: Sequence[Callback] = (),
-        verbose: int = 0,
-        checkpoint: Checkpoint | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-
-    def __enter__(self) -> Run:
-        for callback in self.callbacks:
-            callback.setup(self.estimator, None)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for callback in self.callbacks:
-            callback.teardown(self.estimator, None)
-        if self.checkpoint is None:
-            return
-        # A fit that diverged has nothing to go on from.
-        if kind is None or issubclass(kind, DataError):
-            self.checkpoint.remove()
-        else:
-            self.checkpoint.write()
-
-    def before(self, step: Step) -> None:
-        for callback in self.callbacks:
-            callback.on_fit_task_begin(self.estimator, step)
-
-    def after(self, step: Step) -> bool:
-        # All are told first: also those behind one that asks to stop.
-        answers = [callback.on_fit_task_end(self.estimator, step) for callback in self.callbacks]
-        return any(answers)
-
-
-def train(task: Task, run: Run) -> list[History]:
+def train(task: Task, run: FitRun) -> list[History]:
     """Train the stacks in place and return each replica's loss terms at every step of its own."""
     on_gpu = task.device.type == "cuda"
     optimizer = new_optimizer(
@@ -182,8 +80,8 @@ def train(task: Task, run: Run) -> list[History]:
 class Ends:
     """Where the training of each replica ends, and the weights of those that ended early.
 
-    A replica that is done trains on in vain beside the others and gets its weights back at the
-    end, which costs less than holding it at every step.
+    Replicas that are done keep training beside the others, and get their weights back at the end:
+    cheaper than freezing them at every step.
     """
 
     def __init__(self, task: Task) -> None:
@@ -211,83 +109,6 @@ class Ends:
             for r, weights in self._kept.items():
                 for one, kept in zip(self._state, weights):
                     one[r] = kept
-
-
-def train_step(
-    task: Task, optimizer: torch.optim.Optimizer, step: int, counter: Tensor | None = None
-) -> dict[str, Tensor]:
-    """One step: losses, gradients, optimiser. ``counter`` is the step's number on the GPU."""
-    if task.foreign_seed is not None:
-        seed_torch(task.foreign_seed + step, task.device)
-    now = step if counter is None else counter
-    terms = task.losses_at(step)(now)
-    optimizer.zero_grad(set_to_none=True)
-    # Replicas share nothing, so the gradient of the sum is each one's own gradient.
-    torch.autograd.backward(terms["loss"].sum())
-    silence(task, terms["loss"].detach())
-    optimizer.step()
-    return {name: term.detach() for name, term in terms.items()}
-
-
-class GpuSteps:
-    """Steps on a GPU: a few eager ones, then one captured as a CUDA graph and replayed.
-
-    A step of small networks launches a hundred kernels of a few microseconds; replayed as a graph
-    they cost no time of the host. The number of the step is a tensor that the graph counts up.
-    Each kind of step has its own graph.
-    """
-
-    def __init__(self, task: Task, optimizer: torch.optim.Optimizer, first: int) -> None:
-        self.task = task
-        self.optimizer = optimizer
-        self.counter = torch.tensor(first, device=task.device)
-        self.warm: dict[Losses, int] = {}
-        self.graphs: dict[Losses, tuple[torch.cuda.CUDAGraph, dict[str, Tensor]]] = {}
-
-    def __call__(self, step: int) -> dict[str, Tensor]:
-        kind = self.task.losses_at(step)
-        if kind not in self.graphs:
-            if self.warm.get(kind, 0) < WARM_UP or not self.task.capturable:
-                self.warm[kind] = self.warm.get(kind, 0) + 1
-                return self._eager(step)
-            self.graphs[kind] = self._captured(step)
-        graph, terms = self.graphs[kind]
-        graph.replay()
-        return terms
-
-    def _eager(self, step: int) -> dict[str, Tensor]:
-        # Off the default stream, as the capture will be: memory is then set up where it is used.
-        side: Any = torch.cuda.Stream(self.task.device)  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            terms = train_step(self.task, self.optimizer, step, self.counter)
-            self.counter += 1
-        torch.cuda.current_stream().wait_stream(side)
-        return terms
-
-    def _captured(self, step: int) -> tuple[torch.cuda.CUDAGraph, dict[str, Tensor]]:
-        graph = torch.cuda.CUDAGraph()
-        self.optimizer.zero_grad(set_to_none=True)
-        with torch.cuda.graph(graph):
-            terms = train_step(self.task, self.optimizer, step, self.counter)
-            self.counter += 1
-        return graph, terms
-
-
-def silence(task: Task, loss: Tensor) -> None:
-    """Take the gradient from replicas that diverged, so that their weights stay numbers.
-
-    The others know nothing of it. A replica alone has no others, and its training soon ends.
-    """
-    if len(loss) == 1:
-        return
-    finite = loss.isfinite()
-    if loss.device.type == "cpu" and finite.all() and task.sound.all():
-        return  # on a GPU nobody waits to see
-    task.sound.logical_and_(finite)
-    for p in task.stacks.parameters():
-        if p.grad is not None:
-            p.grad = torch.where(task.sound.view(-1, *[1] * (p.ndim - 1)), p.grad, 0.0)
 
 
 def record(history: dict[str, Tensor], terms: dict[str, Tensor], step: int, steps: int) -> None:

@@ -21,7 +21,7 @@ from torch import Tensor
 from s3c2.errors import StorageError
 from s3c2.files.atomic import write_atomically
 
-FORMAT = 1
+FORMAT = 2
 MODEL_FILE = "model.safetensors"
 _BLANK = "0" * 64
 _DIGEST = re.compile(rb'\\"sha256\\": \\"([0-9a-f]{64})\\"')  # quoted inside a JSON string
@@ -55,10 +55,10 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
             f"'{path}' is not a {kind} of s3c2, or it was cut off or altered. "
             "Take the copy that was saved, or save it again."
         )
-    if not isinstance(header.get("format"), int) or header["format"] > FORMAT:
+    if header.get("format") != FORMAT:
         raise StorageError(
-            f"'{path}' has format {header.get('format')}, and this s3c2 reads up to {FORMAT}: "
-            "it was written by a newer version. Update with: pip install -U s3c2"
+            f"'{path}' has format {header.get('format')!r}, and this s3c2 reads format {FORMAT}: "
+            "it was written by another version. Use that version, or fit and save again."
         )
     place = _place_of_digest(data)
     if place is None or _digest(data, place) != data[place[0] : place[1]]:
@@ -68,8 +68,11 @@ def read(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
         )
     if header.get("kind") != kind:
         raise StorageError(f"'{path}' is a {header.get('kind')} of s3c2, not a {kind}.")
+    content = header.get("content")
+    if not isinstance(content, dict):
+        raise StorageError(f"'{path}' is not a {kind} that can be read: it has no content.")
     try:
-        return header["content"], safetensors.torch.load(data)
+        return content, safetensors.torch.load(data)
     except (SafetensorError, KeyError, ValueError) as error:
         raise StorageError(f"'{path}' is not a {kind} that can be read: {error}.") from error
 
@@ -85,9 +88,19 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
+def model_file_to_write(folder: str | os.PathLike[str]) -> Path:
+    """Where the model's file goes in a folder."""
+    try:
+        path = Path(folder) / MODEL_FILE
+        path.exists()
+    except (TypeError, ValueError):  # not a path, or one with a NUL in it
+        raise StorageError(f"The model's folder must be a path. Got {folder!r} instead.") from None
+    return path
+
+
 def model_file(folder: str | os.PathLike[str]) -> Path:
     """The model's file in a folder, or a clear refusal."""
-    path = Path(folder) / MODEL_FILE
+    path = model_file_to_write(folder)
     if not path.is_file():
         raise StorageError(
             f"'{folder}' is not a model folder: it holds no {MODEL_FILE}. "

@@ -110,8 +110,8 @@ if triton is not None:
             high = tl.where(below, high, middle)
         low = tl.minimum(low, first + longest - 1)
         given = tl.load(keys + low) == key
-        must = tl.where(given, tl.load(known + low) != 0, must) | (x == y)
-        tl.store(out + pair, must, mask=counted)
+        same = tl.where(given, tl.load(known + low), must.to(tl.float32))
+        tl.store(out + pair, tl.where(x == y, 1.0, same), mask=counted)
 
     @triton.jit
     def _take(out, X, index, width, BLOCK: tl.constexpr):
@@ -124,8 +124,8 @@ if triton is not None:
 
     @triton.jit
     def _links(
-        a, b, must, weight, step, key, walk, count, multipliers, shuffled, n_shuffles,
-        table_a, table_b, table_must, table_weight, batch, longest, row_length, orders,
+        a, b, same, weight, step, key, walk, count, multipliers, shuffled, n_shuffles,
+        table_a, table_b, table_same, table_weight, batch, longest, row_length, orders,
         BLOCK: tl.constexpr,
     ):  # fmt: skip
         r = tl.program_id(0)
@@ -146,7 +146,7 @@ if triton is not None:
         to = row * batch + at
         tl.store(a + to, tl.load(table_a + source, mask=inside), mask=inside)
         tl.store(b + to, tl.load(table_b + source, mask=inside), mask=inside)
-        tl.store(must + to, tl.load(table_must + source, mask=inside), mask=inside)
+        tl.store(same + to, tl.load(table_same + source, mask=inside), mask=inside)
         w = tl.load(table_weight + source, mask=inside)
         tl.store(weight + to, tl.where(i < n, w, 0.0), mask=inside)
 
@@ -209,7 +209,7 @@ def take_rows(X: Tensor, index: Tensor) -> Tensor:
 def labelled_pairs(
     h: Tensor, i: Tensor, j: Tensor, a: Tensor, b: Tensor, threshold: Tensor, known: Any
 ) -> Tensor:
-    """Whether pairs are must-links, all in one kernel: (replicas, pairs).
+    """The labels of pairs, 1 for a must-link, all in one kernel: (replicas, pairs).
 
     Parameters
     ----------
@@ -219,12 +219,12 @@ def labelled_pairs(
     threshold : (replicas, 1)
     known : KnownPairs
     """
-    out = torch.empty(i.shape, dtype=torch.bool, device=h.device)
+    out = torch.empty(i.shape, device=h.device)
     longest = known.keys.shape[1]
     # Several pairs a program: their searches among the links wait for memory together.
     _labelled[(triton.cdiv(i.shape[1], PAIRS), i.shape[0])](
         out, h, i.contiguous(), j.contiguous(), a.contiguous(), b.contiguous(), threshold,
-        known.keys, known.must, known.n, longest, longest.bit_length() + 1, i.shape[1], h.shape[1],
+        known.keys, known.same, known.n, longest, longest.bit_length() + 1, i.shape[1], h.shape[1],
         PAIRS=PAIRS, BLOCK=triton.next_power_of_2(h.shape[1]),
     )  # fmt: skip
     return out
@@ -234,14 +234,13 @@ def drawn_links(given: Any, step: Tensor) -> tuple[Tensor, Tensor, Tensor, Tenso
     """The batch of GivenLinks in one kernel: ends, labels and weights, (replicas, batch) each."""
     shape, device = (len(given.n), given.batch), given.n.device
     a, b = (torch.empty(shape, dtype=torch.int64, device=device) for _ in range(2))
-    must = torch.empty(shape, dtype=torch.bool, device=device)
-    weight = torch.empty(shape, device=device)
+    same, weight = (torch.empty(shape, device=device) for _ in range(2))
     _links[(shape[0], triton.cdiv(given.batch, 128))](
-        a, b, must, weight, step, given.draws.key, given.walk, given.n, given.multipliers,
-        given.shuffled, given.n_shuffles, given.a, given.b, given.must, given.weight, given.batch,
+        a, b, same, weight, step, given.draws.key, given.walk, given.n, given.multipliers,
+        given.shuffled, given.n_shuffles, given.a, given.b, given.same, given.weight, given.batch,
         given.a.shape[1], given.shuffled.shape[1], given.multipliers.shape[1], BLOCK=128,
     )  # fmt: skip
-    return a, b, must, weight
+    return a, b, same, weight
 
 
 def keyed_dropout(

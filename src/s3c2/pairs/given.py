@@ -1,6 +1,5 @@
-"""Where the pairs of a batch come from.
+"""The given links, batch by batch.
 
-Everything carries a leading dimension for replicas, (replicas, pairs); one model is one replica.
 A batch has the same shape at every step: where there are fewer links, the rest has weight 0.
 """
 
@@ -8,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,19 +16,10 @@ from torch import Tensor
 from s3c2.engine.kernels.steps import drawn_links, runs_fused
 from s3c2.engine.randomness import Draws, Purpose, generator
 from s3c2.links import Links
+from s3c2.pairs.batch import PairBatch
 
 ORDERS = 256  # multipliers to choose from
 SHUFFLED = 2**17  # links of a replica in all its shuffles together
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """A batch of labelled pairs of row numbers, each tensor (replicas, pairs)."""
-
-    a: Tensor
-    b: Tensor
-    must: Tensor
-    weight: Tensor
 
 
 class GivenLinks:
@@ -68,9 +57,9 @@ class GivenLinks:
             table[:2, row, : counts[row]] = ends.T
             table[2, row, : one.n_must] = 1
             table[3, row, : counts[row]] = np.concatenate([one.must_weight, one.cannot_weight])
-        a, b, must, weight = torch.from_numpy(table).to(device)
-        self.a, self.b, self.must = a.long(), b.long(), must.bool()  # (replicas, longest)
-        self.weight = weight.float()
+        a, b, same, weight = torch.from_numpy(table).to(device)  # (replicas, longest) each
+        self.a, self.b = a.long(), b.long()
+        self.same, self.weight = same.float(), weight.float()
         self.steps_per_epoch = [-(-n // batch) for n in counts]
         self.n = torch.tensor(counts, device=device)[:, None]  # (replicas, 1)
         self.walk = torch.tensor(
@@ -90,10 +79,13 @@ class GivenLinks:
         self.draws = Draws(seeds, Purpose.LINKS, device)
         self._position = torch.arange(batch, device=device)
 
-    def draw(self, step: int | Tensor) -> Pairs:
-        """The batch of this step."""
+    @property
+    def rows_per_step(self) -> int:
+        return 2 * self.batch
+
+    def draw(self, step: int | Tensor) -> PairBatch:
         if isinstance(step, Tensor) and runs_fused(self.n):
-            return Pairs(*drawn_links(self, step))
+            return PairBatch(*drawn_links(self, step))
         epoch = step // self.walk  # (replicas, 1)
         i = (step % self.walk) * self.batch + self._position  # (replicas, batch)
         drawn = self.draws.integers(epoch, 3, 2**31)  # (replicas, 3)
@@ -102,8 +94,8 @@ class GivenLinks:
         shuffle = drawn[:, 2:] % self.n_shuffles
         number = self.shuffled.gather(1, shuffle * self._longest + position)
         weight = self.weight.gather(1, number) * (i < self.n)
-        return Pairs(
-            self.a.gather(1, number), self.b.gather(1, number), self.must.gather(1, number), weight
+        return PairBatch(
+            self.a.gather(1, number), self.b.gather(1, number), self.same.gather(1, number), weight
         )
 
 
@@ -119,73 +111,3 @@ def _shuffles(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Some permutations of n links, fewer if there are many links."""
     count = min(32, max(1, SHUFFLED // n))
     return np.stack([rng.permutation(n) for _ in range(count)])
-
-
-class RandomPairs:
-    """Pairs (x, y) drawn uniformly from all n × n."""
-
-    def __init__(
-        self, n: int, size: int, seeds: Sequence[int], device: torch.device | str = "cpu"
-    ) -> None:
-        self.n = n
-        self.size = size
-        self.draws = Draws(seeds, Purpose.PAIRS, device)
-
-    def draw(self, step: int | Tensor) -> tuple[Tensor, Tensor]:
-        """Row numbers of both ends, (replicas, size) each."""
-        ends = self.draws.integers(step, 2 * self.size, self.n)
-        return ends[:, : self.size], ends[:, self.size :]
-
-
-class AllPairs:
-    """Every ordered pair of some rows drawn uniformly: n_points² pairs from n_points rows.
-
-    Pairs of a draw with itself are among them and must not count (``counts``). Each of the others
-    is uniform over all n × n, like a random pair.
-    """
-
-    def __init__(
-        self, n: int, n_points: int, seeds: Sequence[int], device: torch.device | str = "cpu"
-    ) -> None:
-        self.n = n
-        self.n_points = n_points
-        self.size = n_points**2
-        self.draws = Draws(seeds, Purpose.PAIRS, device)
-        self.counts = (1 - torch.eye(n_points, device=device)).flatten()  # (size,)
-
-    def points(self, step: int | Tensor) -> Tensor:
-        """The rows of this step: (replicas, n_points)."""
-        return self.draws.integers(step, self.n_points, self.n)
-
-    def draw(self, step: int | Tensor) -> tuple[Tensor, Tensor]:
-        """Row numbers of both ends, (replicas, size) each, in the order of a flattened matrix."""
-        points = self.points(step)
-        square = (len(points), self.n_points, self.n_points)
-        return (
-            points[:, :, None].expand(square).flatten(1),
-            points[:, None, :].expand(square).flatten(1),
-        )
-
-
-class KnownPairs:
-    """The pairs whose label is given, and not left to LabNet: the links, and a row with itself."""
-
-    def __init__(self, links: Sequence[Links], device: torch.device | str = "cpu") -> None:
-        self.n = max(one.n_samples or 0 for one in links)
-        longest = max(one.n_links for one in links)
-        keys = np.full((len(links), longest), np.iinfo(np.int64).max)
-        must = np.zeros((len(links), longest), dtype=bool)
-        for row, one in enumerate(links):
-            ends = np.sort(np.concatenate([one.must, one.cannot]).astype(np.int64), axis=1)
-            key = ends[:, 0] * self.n + ends[:, 1]
-            order = np.argsort(key)
-            keys[row, : len(key)] = key[order]
-            must[row, : len(key)] = order < one.n_must
-        self.keys, self.must = torch.from_numpy(keys).to(device), torch.from_numpy(must).to(device)
-
-    def relabel(self, a: Tensor, b: Tensor, must: Tensor) -> Tensor:
-        """The labels of these pairs, (replicas, pairs), with the given ones in their place."""
-        key = torch.minimum(a, b) * self.n + torch.maximum(a, b)
-        place = torch.searchsorted(self.keys, key).clamp(max=self.keys.shape[1] - 1)
-        given = self.keys.gather(1, place) == key
-        return torch.where(given, self.must.gather(1, place), must) | (a == b)

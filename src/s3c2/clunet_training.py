@@ -1,0 +1,221 @@
+"""How CluNets are trained: one, restarts of it, or all of a grid."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from s3c2 import losses, published
+from s3c2.cluster_training import misclassification, train_cluster_networks
+from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.loop import check_converged, converged
+from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.rows import Rows
+from s3c2.engine.scheduling import Trained
+from s3c2.engine.stack import Stack
+from s3c2.engine.task import Losses
+from s3c2.errors import DataError
+from s3c2.fitting import Fitting
+from s3c2.labnet_training import LabNetResult
+from s3c2.links import Links
+from s3c2.pairs import AllPairs, GivenLinks, LabelledPairs, PairSource, Pool, RandomPairs, Twins
+from s3c2.surface import ClusterResult, labels_of
+
+if TYPE_CHECKING:
+    from s3c2.clunet import CluNet
+
+DrawsPairs = Callable[[int, Sequence[int], torch.device], PairSource]
+
+STAGE = 1  # LabNet's draws are those of stage 0
+JUDGED_PAIRS = 50_000
+
+
+@dataclass(frozen=True)
+class CluNetReplica:
+    """One of many CluNets that share data and architecture.
+
+    Attributes
+    ----------
+    links : by row number
+    seed : int
+    labnet : labels the random pairs
+    pool_seed : draws the pool, if not all rows fit into it
+    """
+
+    links: Links
+    seed: int
+    labnet: LabNetResult
+    pool_seed: int
+
+
+def fit_clunets(
+    clunets: Sequence[CluNet],
+    labnets: Sequence[LabNetResult | DataError],
+    fitting: Fitting[Any],
+    rows_of_labnet: Rows | None = None,
+) -> list[ClusterResult | DataError]:
+    """Stage two, for each model of a fitting: what it learned, or how it diverged.
+
+    Parameters
+    ----------
+    clunets : settings of each model; they are alike
+    labnets : what each model's first stage learned, or the error that ended it
+    rows_of_labnet : the rows as LabNet takes them, by default as CluNet does
+    """
+    settings = clunets[0]
+    pools = Pools(settings, rows_of_labnet or fitting.rows)
+    groups: dict[int, list[CluNetReplica]] = {
+        number: [
+            CluNetReplica(links, derived_seed(seed, Purpose.STAGE, STAGE + r), labnet, seed)
+            for r in range(int(settings.n_restarts))
+        ]
+        for number, (labnet, links, seed) in enumerate(zip(labnets, fitting.links, fitting.seeds))
+        if isinstance(labnet, LabNetResult)
+    }
+    replicas = [replica for group in groups.values() for replica in group]
+    trained = iter(train_clunets(settings, fitting, replicas, pools) if replicas else [])
+    outcomes: list[Any] = list(labnets)
+    for number, group in groups.items():
+        restarts = [next(trained) for _ in group]
+        try:
+            outcomes[number] = _best(settings, fitting.rows, group[0], restarts, pools)
+        except DataError as error:
+            outcomes[number] = error
+    return outcomes
+
+
+def train_clunets(
+    settings: CluNet, fitting: Fitting[Any], replicas: Sequence[CluNetReplica], pools: Pools
+) -> list[Trained]:
+    """Train CluNets on the same rows, in as few stacks as are good for them."""
+    rows, how = fitting.rows, settings._training()
+
+    def step_losses(some: Sequence[CluNetReplica], network: Stack) -> Losses:
+        seeds = [replica.seed for replica in some]
+        given = GivenLinks([r.links for r in some], how.links, seeds, rows.device, fresh=True)
+        labelled = pools.labelled(some, random_pairs(settings, how.pairs))
+        return clustering_losses(Twins(network, rows, seeds), [given, labelled])
+
+    drawn = settings._points or 2 * how.pairs
+    return train_cluster_networks(
+        settings, how, settings.learning_rate, fitting, replicas, step_losses,
+        2 * how.links + drawn,
+    )  # fmt: skip
+
+
+def clustering_losses(twins: Twins, sources: Sequence[PairSource]) -> Losses:
+    """Step → eq. (3) over the pairs of all sources."""
+
+    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
+        batches = [source.draw(step) for source in sources]
+        return {"loss": misclassification(batches, twins(step, *batches))}
+
+    return losses_of
+
+
+def random_pairs(settings: CluNet, n_pairs: int) -> DrawsPairs:
+    """What draws pairs of n rows: random pairs, or all pairs of some rows, which weigh as much."""
+    n_points = settings._points
+
+    def of(n: int, seeds: Sequence[int], device: torch.device) -> PairSource:
+        if n_points is None:
+            return RandomPairs(n, n_pairs, seeds, device)
+        return AllPairs(n, n_points, seeds, device, weight=n_pairs)
+
+    return of
+
+
+class Pools:
+    """The pools of LabNets' representations, one for each LabNet, kept while they are needed.
+
+    Parameters
+    ----------
+    settings : CluNet, for its ``cache_memory``
+    rows : as LabNet takes them
+    """
+
+    def __init__(self, settings: CluNet, rows: Rows) -> None:
+        self.settings = settings
+        self.rows = rows
+        self._kept: dict[int, Pool] = {}  # by the encoder's id
+
+    def labelled(self, replicas: Sequence[CluNetReplica], pairs: DrawsPairs) -> LabelledPairs:
+        """Pairs labelled for these replicas."""
+        wanted = {id(r.labnet.encoder): r for r in replicas}
+        self._kept = {key: pool for key, pool in self._kept.items() if key in wanted}
+        for key, r in wanted.items():
+            if key not in self._kept:
+                memory, verbose = int(self.settings.cache_memory), self.settings.verbose
+                self._kept[key] = Pool(self.rows, r.labnet.encoder, memory, r.pool_seed, verbose)
+        pools = [self._kept[id(r.labnet.encoder)] for r in replicas]
+        return LabelledPairs(
+            pairs(len(pools[0].h), [r.seed for r in replicas], self.rows.device),
+            pools,
+            [r.labnet.threshold for r in replicas],
+            [r.links for r in replicas],
+            self.rows.device,
+        )
+
+
+def _best(
+    settings: CluNet,
+    rows: Rows,
+    replica: CluNetReplica,
+    restarts: Sequence[Trained],
+    pools: Pools,
+) -> ClusterResult:
+    """The restart of the lowest pair loss; those that diverged do not count."""
+    good = [converged(one.history) for one in restarts]
+    if not any(good):
+        check_converged(restarts[0].history, "clunet")
+    best, pair_losses = 0, None
+    if len(restarts) > 1:
+        judged = pools.labelled([replica], judged_pairs)
+        pair_losses = np.array(
+            [
+                pair_loss(one.network, rows, replica.links, judged) if ok else np.nan
+                for one, ok in zip(restarts, good)
+            ]
+        )
+        best = int(np.nanargmin(pair_losses))
+        if not all(good):
+            warnings.warn(
+                f"{good.count(False)} of {len(restarts)} CluNets diverged and were left out. "
+                "Scale the data (scale='standard') or lower learning_rate.",
+                UserWarning,
+                stacklevel=2,
+            )
+    network = restarts[best].network
+    labels = labels_of(network, rows, settings.verbose)
+    return ClusterResult(network, labels, restarts[best].history, pair_losses)
+
+
+def judged_pairs(n: int, seeds: Sequence[int], device: torch.device) -> PairSource:
+    """Many random pairs, by which restarts are compared."""
+    return RandomPairs(n, JUDGED_PAIRS, seeds, device)
+
+
+def pair_loss(network: nn.Module, rows: Rows, links: Links, pairs: LabelledPairs) -> float:
+    """Eq. (3) of a finished network, over all given links and many labelled pairs.
+
+    Links and other pairs weigh as they do in a published batch: 100 to 1,000.
+    """
+    drawn = pairs.draw(0)
+    a, b, same = (one[0].cpu() for one in (drawn.a, drawn.b, drawn.same))
+    p = torch.from_numpy(apply_to_rows(network, rows, "judging", 0))
+    given = losses.misclassification(
+        losses.same_probability(*p[np.concatenate([links.must, links.cannot]).T]),
+        (torch.arange(links.n_links) < links.n_must).float(),
+        torch.from_numpy(np.concatenate([links.must_weight, links.cannot_weight])),
+    )
+    labelled = losses.misclassification(
+        losses.same_probability(p[a], p[b]), same, torch.ones(len(same))
+    )
+    share = published.clunet_training()
+    return float((share.links * given + share.pairs * labelled) / (share.links + share.pairs))

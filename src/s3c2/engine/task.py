@@ -1,0 +1,97 @@
+"""What a stage hands to the training loop, and one step of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from s3c2.engine.randomness import seed_torch
+
+History = dict[str, NDArray[np.float32]]
+Losses = Callable[[int | Tensor], dict[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a stage is to the loop.
+
+    Attributes
+    ----------
+    stage : its name, such as "labnet" or "clunet"
+    stacks : everything that is trained
+    losses : step number → loss terms, (replicas,) each; "loss" is the one that is minimised. On a
+        GPU the step is a tensor there, so that the whole step can be captured and replayed
+    steps : number of steps of each replica; one that is done keeps its weights while others go on
+    optimizer, learning_rate
+    part : which part of the stage this is, if its replicas do not fit into one stack
+    capturable : whether a step may be captured on a GPU: nothing in it comes from the host
+    foreign_seed : seeds torch's own generators at every step, for the random layers of a user's
+        module; None where all randomness is drawn by the stage itself
+    kind : where steps are of several kinds, the losses of the kind that this step is of; on a GPU
+        each kind is captured once
+    before : called on the host before a step, which it may prepare. It may return for each replica
+        whether it is done: it then keeps the weights that it has now, whatever the others do
+    """
+
+    stage: str
+    stacks: nn.ModuleDict
+    losses: Losses
+    steps: Sequence[int]
+    optimizer: str
+    learning_rate: float
+    foreign_seed: int | None = None
+    part: str = ""
+    capturable: bool = True
+    kind: Callable[[int], Losses] | None = None
+    before: Callable[[int], Sequence[bool] | None] | None = None
+
+    def losses_at(self, step: int) -> Losses:
+        """The losses of this step."""
+        return self.losses if self.kind is None else self.kind(step)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.stacks.parameters()).device
+
+    @cached_property
+    def sound(self) -> Tensor:
+        """Which replicas' losses have always been numbers: (replicas,), on the device."""
+        return torch.ones(len(self.steps), dtype=torch.bool, device=self.device)
+
+
+def train_step(
+    task: Task, optimizer: torch.optim.Optimizer, step: int, counter: Tensor | None = None
+) -> dict[str, Tensor]:
+    """One step: losses, gradients, optimiser. ``counter`` is the step's number on the GPU."""
+    if task.foreign_seed is not None:
+        seed_torch(task.foreign_seed + step, task.device)
+    now = step if counter is None else counter
+    terms = task.losses_at(step)(now)
+    optimizer.zero_grad(set_to_none=True)
+    # Replicas share nothing, so the gradient of the sum is each one's own gradient.
+    torch.autograd.backward(terms["loss"].sum())
+    silence(task, terms["loss"].detach())
+    optimizer.step()
+    return {name: term.detach() for name, term in terms.items()}
+
+
+def silence(task: Task, loss: Tensor) -> None:
+    """Take the gradient from replicas that diverged, so that their weights stay numbers.
+
+    The other replicas are not affected. A replica alone needs no such care: its training soon ends.
+    """
+    if len(loss) == 1:
+        return
+    finite = loss.isfinite()
+    if loss.device.type == "cpu" and finite.all() and task.sound.all():
+        return  # on a GPU, looking would mean waiting for the step
+    task.sound.logical_and_(finite)
+    for p in task.stacks.parameters():
+        if p.grad is not None:
+            p.grad = torch.where(task.sound.view(-1, *[1] * (p.ndim - 1)), p.grad, 0.0)

@@ -1,0 +1,293 @@
+"""The one way into training: ``fit`` of every estimator, and grids of models by ``fit_many``.
+
+One fit is a grid of one. `begin` checks the parameters, reads X and resolves the links; the
+estimator's own ``_learn`` trains; every model then gets what it learned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+import torch
+from sklearn.base import clone
+from torch import nn
+
+from s3c2.engine.callbacks import as_callbacks
+from s3c2.engine.checkpoint import Checkpoint, digest_of_links, fingerprint
+from s3c2.engine.randomness import seed_from
+from s3c2.engine.rows import Rows
+from s3c2.engine.run import FitRun
+from s3c2.errors import DataError, LinksError
+from s3c2.links import Links
+from s3c2.reading import Reading, read_for_fit
+
+if TYPE_CHECKING:
+    from s3c2.surface import LinkEstimator
+
+M = TypeVar("M", bound="LinkEstimator")
+C = TypeVar("C", bound="TrainsInGrids")
+
+
+@dataclass(frozen=True)
+class Fitting(Generic[M]):
+    """Models that are fitted together, and what they learn from.
+
+    Attributes
+    ----------
+    models : they differ in what their class allows, at most
+    reading, rows : X
+    links : of each model, by row number; the same object where they are equal
+    seeds : of each model
+    run : who is told, and where the state is kept
+    """
+
+    models: Sequence[M]
+    reading: Reading
+    rows: Rows
+    links: Sequence[Links]
+    seeds: Sequence[int]
+    run: FitRun
+
+    def train(self, learn: Callable[[Fitting[M]], Sequence[Any]]) -> dict[int, DataError]:
+        """Train all models by this function; the errors of those that diverged, by number.
+
+        ``learn`` gives what each model learned, or the error that ended it. Such a model stays as
+        it was.
+        """
+        with self.run:
+            outcomes = learn(self)
+        failed = {}
+        for number, (model, outcome) in enumerate(zip(self.models, outcomes)):
+            if isinstance(outcome, DataError):
+                failed[number] = outcome
+            else:
+                model._set_fitted(self.reading, outcome)
+                model._look_at_result()
+        return failed
+
+    def train_one(self, learn: Callable[[Fitting[M]], Sequence[Any]]) -> M:
+        """The only model, trained by this function, or its error."""
+        for error in self.train(learn).values():
+            raise error
+        return self.models[0]
+
+
+def begin(
+    models: Sequence[M],
+    X: Any,
+    links: Sequence[Any],
+    *,
+    sample_id: Any = None,
+    y: Any = None,
+    seeds: Sequence[int] | None = None,
+    beside: Any = None,
+) -> Fitting[M]:
+    """Check the models, read X, resolve the links, and find the state of an earlier start.
+
+    Parameters
+    ----------
+    models, links : one for each model
+    X : rows
+    sample_id : the rows' ids, if the links speak of ids
+    y : ignored; links that were given here by mistake are told
+    seeds : one for each model, by default from its ``random_state``
+    beside : what else decides the result
+    """
+    if isinstance(y, Links):
+        raise LinksError("The links were given as y, which is ignored: write fit(X, links=…).")
+    for model in models:
+        model._check_parameters()
+    first = models[0]
+    reading, rows = read_for_fit(first, X)
+    first._check_sizes(rows)
+    resolved = _resolved(first, links, rows, sample_id)
+    if seeds is None:
+        seeds = [seed_from(model.random_state) for model in models]
+    checkpoint = None
+    if first.checkpoint is not None:
+        # Own modules are the same in all of them.
+        settings = [beside, identity(first), *(model._settings() for model in models[1:])]
+        checkpoint = Checkpoint(first.checkpoint, fingerprint(settings, rows.X, resolved), seeds)
+        seeds = checkpoint.seeds
+    run = FitRun(first, as_callbacks(first.callbacks), first.verbose, checkpoint)
+    return Fitting(models, reading, rows, resolved, seeds, run)
+
+
+def _resolved(
+    model: LinkEstimator, every: Sequence[Any], rows: Rows, sample_id: Any
+) -> list[Links]:
+    """The links of each model by row number: links given twice are resolved once, and equal ones
+    become one object, by which LabNets are shared.
+    """
+    known: dict[int, Links] = {}
+    equal: dict[str, Links] = {}
+    for links in every:
+        if id(links) not in known:
+            found = resolve(model, links, rows.n, sample_id)
+            known[id(links)] = equal.setdefault(digest_of_links(found), found)
+            model._look_at_links(links)
+    return [known[id(links)] for links in every]
+
+
+def resolve(model: LinkEstimator, links: Any, n: int, sample_id: Any) -> Links:
+    """The links by row number of this X, consistent, with both kinds among them."""
+    if links is None:
+        raise LinksError(
+            f"{type(model).__name__} learns from links, and got none. "
+            "Pass fit(X, links=Links(must=…, cannot=…, n_samples=len(X)))."
+        )
+    check_links(links)
+    # Contradictions are looked for first: their words name the ids that the user gave.
+    found: Links = links.check_consistent(model.contradictions).resolve(n, sample_id)
+    for kind, count in (("must", found.n_must), ("cannot", found.n_cannot)):
+        if count == 0:
+            raise LinksError(
+                f"There is no {kind}-link among the {found.n_links} links. Both kinds are "
+                f"needed to tell the same from the different: add some {kind}-links."
+            )
+    return found
+
+
+def check_links(links: Any) -> None:
+    """Refuse what is no Links object."""
+    if not isinstance(links, Links):
+        raise LinksError(
+            f"links must be a Links object. Got {type(links).__name__}. Make one with "
+            "Links(must=…, cannot=…, n_samples=len(X)) or Links.read('links.csv', …)."
+        )
+
+
+def identity(model: LinkEstimator) -> dict[str, Any]:
+    """What tells this model from others, beside data and links."""
+    modules = {name: digest_of_module(module) for name, module in model._modules().items()}
+    return {"class": type(model).__name__, **model._settings(), **modules}
+
+
+def digest_of_module(module: nn.Module) -> str:
+    """A mark of a module's architecture and weights."""
+    digest = hashlib.sha256(repr(module).encode())
+    for name, value in module.state_dict().items():
+        digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
+        digest.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+@runtime_checkable
+class TrainsInGrids(Protocol):
+    """A model that ``fit_many`` can train beside others of its kind."""
+
+    random_state: Any
+    # What models that are trained together may differ in, beside their links.
+    _may_differ: ClassVar[tuple[str, ...]]
+
+    def _learn(self, fitting: Fitting[Any]) -> Sequence[Any]:
+        """Train the models; what each learned, or the error that ended it."""
+
+    def _flat_params(self) -> dict[str, Any]:
+        """All parameters by name."""
+
+
+def fit_many(
+    X: Any, configurations: Sequence[tuple[C, Links]], *, sample_id: Any = None
+) -> list[C]:
+    """Fit every model on X with its links, all of them together.
+
+    The models are all S3C2, or all of one baseline. They may differ in their links and
+    ``random_state``; S3C2 also in ``labnet__threshold`` and ``labnet__reconstruction_weight``, a
+    baseline in the parameters that its class names. Each comes out as from its own ``fit``; LabNets
+    that differ in the threshold alone are trained once. Stacks that do not fit into memory are
+    split. A ``checkpoint``, the same file for all models, keeps the state of the whole grid.
+
+    Parameters
+    ----------
+    X : rows
+    configurations : (model, links) of each; the models are cloned, and stay unfitted themselves
+    sample_id : the rows' ids, if the links speak of ids
+
+    Returns
+    -------
+    list of models, in the order of the configurations; one whose training diverged is left
+    unfitted, with a warning
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
+    >>> X, y = load_digits(n_class=3, return_X_y=True)
+    >>> base = S3C2(3, labnet=LabNet(steps=20), clunet=CluNet(steps=20), layers=(32, 16), verbose=0)
+    >>> base.set_params(scale="unit", random_state=0)
+    S3C2(...)
+    >>> grid = [
+    ...     (clone(base).set_params(labnet__threshold=T), Links.from_labels(y, n, random_state=0))
+    ...     for n in (100, 200) for T in (0.1, 0.3)
+    ... ]
+    >>> [model.threshold_ for model in fit_many(X, grid)]
+    [0.1, 0.3, 0.1, 0.3]
+    """
+    if not configurations:
+        return []
+    for number, one in enumerate(configurations):
+        if not isinstance(one, tuple | list) or len(one) != 2 or not isinstance(one[1], Links):
+            raise TypeError(
+                f"fit_many takes pairs (model, links). Configuration {number} is {one!r}."
+            )
+    given = [model for model, _ in configurations]
+    _check_alike(given)
+    # Seeds come from the models as given: a generator that several share goes on from one to the
+    # next, as in fits one after another.
+    seeds = [seed_from(model.random_state) for model in given]
+    models: list[Any] = [clone(model) for model in given]
+    links = [one for _, one in configurations]
+    fitting = begin(models, X, links, sample_id=sample_id, seeds=seeds)
+    _report(fitting.train(models[0]._learn), len(models))
+    return models
+
+
+def _report(failed: dict[int, DataError], total: int) -> None:
+    """Say which configurations diverged; an error if all did."""
+    if len(failed) == total:
+        raise next(iter(failed.values()))
+    if failed:
+        numbers = ", ".join(map(str, sorted(failed)))
+        warnings.warn(
+            f"{len(failed)} of {total} configurations diverged and are returned unfitted: "
+            f"{numbers}. {next(iter(failed.values()))}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _check_alike(models: Sequence[Any]) -> None:
+    kind = type(models[0])
+    for number, model in enumerate(models):
+        if not isinstance(model, TrainsInGrids):
+            raise TypeError(
+                f"fit_many trains S3C2 and the baselines. Got {type(model).__name__}: use its own "
+                "fit."
+            )
+        if type(model) is not kind:
+            raise ValueError(
+                f"fit_many trains models of one kind: configuration 0 is {kind.__name__} and "
+                f"configuration {number} is {type(model).__name__}. Fit each kind in a call of its "
+                "own."
+            )
+    expected = models[0]._flat_params()
+    for number, model in enumerate(models):
+        for name, value in model._flat_params().items():
+            if name not in kind._may_differ and not _equal(value, expected[name]):
+                raise ValueError(
+                    f"fit_many trains models of one kind: '{name}' is {expected[name]!r} in "
+                    f"configuration 0 and {value!r} in configuration {number}. They may differ in "
+                    f"{', '.join(kind._may_differ)} and links; fit others in a call of their own."
+                )
+
+
+def _equal(one: Any, two: Any) -> bool:
+    """Whether two parameters are the same; a list of sizes is the same as a tuple of them."""
+    if isinstance(one, list | tuple) and isinstance(two, list | tuple):
+        return tuple(one) == tuple(two)
+    return one is two or bool(one == two)

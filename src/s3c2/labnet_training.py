@@ -1,0 +1,241 @@
+"""How LabNets are trained: one, a committee, those of held-out folds, or all of a grid."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from s3c2 import losses
+from s3c2.engine.loop import check_converged, converged
+from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.rows import Rows
+from s3c2.engine.scheduling import Trained, train_stacks
+from s3c2.engine.stack import Stack
+from s3c2.engine.task import History, Losses, Task
+from s3c2.errors import DataError
+from s3c2.fitting import Fitting
+from s3c2.links import Links
+from s3c2.networks import committee_of
+from s3c2.pairs import GivenLinks, RandomRows, Twins
+from s3c2.threshold import Fold, choose_threshold, folds_for_threshold
+
+if TYPE_CHECKING:
+    from s3c2.labnet import LabNet
+
+
+@dataclass(frozen=True)
+class LabNetResult:
+    """What LabNet learned: h, T, and the loss terms of each step."""
+
+    encoder: nn.Module
+    threshold: float
+    history: History
+
+
+@dataclass(frozen=True)
+class TrainedLabNet:
+    """A LabNet after stage one.
+
+    Attributes
+    ----------
+    encoder : h, a committee if there are several
+    history : loss terms of each step
+    out_of_fold : networks that did not see some links, each with those links, to choose T by
+    """
+
+    encoder: nn.Module
+    history: History
+    out_of_fold: Sequence[tuple[nn.Module, Links]] = ()
+
+
+def train_labnets(
+    labnets: Sequence[LabNet], fitting: Fitting[Any]
+) -> list[TrainedLabNet | DataError]:
+    """Stage one of all models together; LabNets that differ in T alone are trained once.
+
+    Parameters
+    ----------
+    labnets : settings of each model; they differ in T and λ at most
+    """
+    keys: list[Any] = []
+    plans: dict[Any, LabNetPlan] = {}
+    for labnet, links, seed in zip(labnets, fitting.links, fitting.seeds):
+        folded = labnet.threshold == "auto"
+        key = (id(links), seed, labnet.reconstruction_weight, folded)
+        keys.append(key)
+        if key not in plans:
+            plans[key] = LabNetPlan.of(labnet, links, seed)
+    replicas = [replica for plan in plans.values() for replica in plan.replicas]
+    trained = iter(_train(labnets[0], fitting, replicas))
+    done: dict[Any, TrainedLabNet | DataError] = {}
+    for key, plan in plans.items():
+        own = [next(trained) for _ in plan.replicas]
+        try:
+            done[key] = plan.finished(own)
+        except DataError as error:
+            done[key] = error
+    return [done[key] for key in keys]
+
+
+def with_thresholds(
+    labnets: Sequence[LabNet], trained: Sequence[TrainedLabNet | DataError], rows: Rows
+) -> list[LabNetResult | DataError]:
+    """Each LabNet with its T, as given or from the links that it did not see.
+
+    The error of one that diverged is handed on.
+    """
+    return [
+        one
+        if isinstance(one, DataError)
+        else LabNetResult(
+            one.encoder, choose_threshold(labnet.threshold, one.out_of_fold, rows), one.history
+        )
+        for labnet, one in zip(labnets, trained)
+    ]
+
+
+@dataclass(frozen=True)
+class LabNetReplica:
+    """One of many LabNets that share data and architecture; links by row number, λ of eq. (2)."""
+
+    links: Links
+    seed: int
+    reconstruction_weight: float
+
+
+@dataclass(frozen=True)
+class LabNetPlan:
+    """The networks that one LabNet needs: its committee, and one for each fold of the links."""
+
+    committee: Sequence[LabNetReplica]
+    folds: Sequence[Fold] = ()
+
+    @classmethod
+    def of(cls, labnet: LabNet, links: Links, seed: int) -> LabNetPlan:
+        folds = folds_for_threshold(links, seed) if labnet.threshold == "auto" else []
+        others = range(1, int(labnet.n_committee))
+        seeds = [seed, *(derived_seed(seed, Purpose.REPLICA, m) for m in others)]
+        weight = float(labnet.reconstruction_weight)
+        return cls([LabNetReplica(links, one, weight) for one in seeds], folds)
+
+    @property
+    def replicas(self) -> list[LabNetReplica]:
+        first = self.committee[0]
+        of_folds = [
+            LabNetReplica(fold.train, first.seed, first.reconstruction_weight)
+            for fold in self.folds
+        ]
+        return [*self.committee, *of_folds]
+
+    def finished(self, trained: Sequence[Trained]) -> TrainedLabNet:
+        """The committee of those that converged, and the networks of the folds."""
+        committee, out_of_fold = trained[: len(self.committee)], trained[len(self.committee) :]
+        good = [one for one in committee if converged(one.history)]
+        if not good:
+            check_converged(committee[0].history, "labnet")
+        if len(good) < len(committee):
+            warnings.warn(
+                f"{len(committee) - len(good)} of {len(committee)} LabNets diverged and were left "
+                "out of the committee. Scale the data (scale='standard') or lower learning_rate.",
+                UserWarning,
+                stacklevel=2,
+            )
+        unseen = [(one.network, fold.held_out) for one, fold in zip(out_of_fold, self.folds)]
+        return TrainedLabNet(committee_of([one.network for one in good]), good[0].history, unseen)
+
+
+def _train(
+    settings: LabNet, fitting: Fitting[Any], replicas: Sequence[LabNetReplica]
+) -> list[Trained]:
+    """Train LabNets on the same rows, in as few stacks as are good for them."""
+    rows, precision = fitting.rows, settings.precision
+    architecture = settings._architecture(settings.dropout, settings.decoder)
+    how = settings._training()
+
+    def build(replica: LabNetReplica) -> dict[str, nn.Module]:
+        def seed(part: int) -> int:
+            return derived_seed(replica.seed, Purpose.WEIGHTS, part)
+
+        parts = {"encoder": architecture.build_encoder(rows.shape, seed(0))}
+        if settings.semi_supervised:
+            parts["decoder"] = architecture.build_decoder(rows.shape, seed(1))
+        return parts
+
+    def task(some: Sequence[LabNetReplica], stacks: dict[str, Stack], part: str) -> Task:
+        seeds = [replica.seed for replica in some]
+        given = GivenLinks([r.links for r in some], how.links, seeds, rows.device)
+        own = bool(settings._modules())
+        losses_of = (
+            semi_supervised_losses(settings, some, stacks, rows, given, how.pairs)
+            if settings.semi_supervised
+            else contrastive_losses(Twins(stacks["encoder"], rows, seeds), given)
+        )
+        return Task(
+            stage="labnet",
+            stacks=nn.ModuleDict(stacks),
+            losses=losses_of,
+            steps=[how.n_steps(n) for n in given.steps_per_epoch],
+            optimizer=how.optimizer,
+            learning_rate=settings.learning_rate,
+            foreign_seed=derived_seed(seeds[0], Purpose.STAGE, 0) if own else None,
+            part=part,
+            capturable=rows.settle(precision) and not own,
+        )
+
+    pairs = how.pairs if settings.semi_supervised else 0
+    batch = {"encoder": 2 * (how.links + pairs), "decoder": 2 * pairs}
+    return train_stacks(replicas, build, task, batch, rows.device, fitting.run, precision)
+
+
+def contrastive_losses(twins: Twins, given: GivenLinks) -> Losses:
+    """Step → eq. (1)."""
+
+    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
+        links = given.draw(step)
+        (ends,) = twins(step, links)
+        return {
+            "loss": losses.contrastive(losses.squared_distance(*ends.out), links.same, links.weight)
+        }
+
+    return losses_of
+
+
+def semi_supervised_losses(
+    settings: LabNet,
+    replicas: Sequence[LabNetReplica],
+    stacks: dict[str, Stack],
+    rows: Rows,
+    given: GivenLinks,
+    n_pairs: int,
+) -> Losses:
+    """Step → eq. (2): the links, and the reconstruction of the rows of random pairs."""
+    seeds = [replica.seed for replica in replicas]
+    decoder_seeds = [derived_seed(seed, Purpose.DROPOUT) for seed in seeds]
+    twins, decoder = Twins(stacks["encoder"], rows, seeds), stacks["decoder"]
+    others = RandomRows(rows.n, 2 * n_pairs, seeds, rows.device)
+    share = torch.tensor([r.reconstruction_weight for r in replicas], device=rows.device)
+
+    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
+        links = given.draw(step)
+        of_links, of_rows = twins(step, links, others.draw(step))
+        contrastive = losses.contrastive(
+            losses.squared_distance(*of_links.out), links.same, links.weight
+        )
+        decoder.lay_dropout(2 * n_pairs, decoder_seeds, step)
+        x_hat = decoder(of_rows.out[1]).flatten(2)  # (replicas, 2·pairs, columns)
+        errors = losses.reconstruction_error(
+            x_hat, of_rows.x[1].flatten(2), settings.reconstruction
+        )
+        reconstruction = 2 * errors.mean(-1)  # a pair counts both its twins
+        return {
+            "loss": contrastive + share * reconstruction,
+            "contrastive": contrastive,
+            "reconstruction": reconstruction,
+        }
+
+    return losses_of

@@ -1,0 +1,353 @@
+"""What all estimators share: parameters, saving, and, for clusterers, predicting and scoring."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, fields
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from s3c2 import published
+from s3c2.data.scaling import SCALES
+from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.rows import Rows
+from s3c2.engine.task import History
+from s3c2.errors import EmptyClustersWarning, LinksError, LinksWarning, StorageError
+from s3c2.files.saved import Saved
+from s3c2.fitting import check_links
+from s3c2.links import Links
+from s3c2.metrics import pair_rates
+from s3c2.networks import Architecture
+from s3c2.parameters import (
+    check_choice,
+    check_layers,
+    check_memory,
+    check_network,
+    check_number,
+)
+from s3c2.reading import Reading, read_for_prediction
+from s3c2.saving import load_model, save_model
+
+# Not settings of the method: who watches, and where it runs.
+CIRCUMSTANCES = ("cache", "callbacks", "checkpoint", "device", "verbose")
+
+
+# A dataclass, so that an estimator declares its own parameters and no more.
+@dataclass(eq=False, repr=False)
+class LinkEstimator(BaseEstimator, ABC):
+    """An estimator that learns from links. These parameters are common to all.
+
+    Parameters
+    ----------
+    network : {"dense", "convolutional"} or nn.Module, default="dense"
+        "convolutional" takes images, (n, h, w) or (n, channels, h, w). A module of your own is an
+        encoder, (rows, *shape) → (rows, …); it is copied and starts from the weights it has.
+    layers : tuple of int, default=(256, 256, 256)
+        Sizes of the dense networks: hidden layers, then LabNet's representation.
+    scale : {None, "standard", "unit", "together", "rms"}, default=None
+        Scaling learned in ``fit`` and kept with the model: columns to mean 0 and deviation 1, or
+        onto [0, 1]; all numbers by one factor onto [0, 1], or divided by the root of their mean
+        square. Images have one scale for all pixels.
+    contradictions : {"raise", "drop"}, default="raise"
+        Contradictory links are refused, or left out with a warning that says how many.
+    device : str, default="auto"
+        "auto" takes a GPU if there is one.
+    precision : {"float32", "bf16"}, default="float32"
+        "bf16" trains with matrix products, and the rows they take, in bfloat16 on a GPU.
+    random_state : int, numpy generator or None
+        The same seed gives the same labels.
+    verbose : int, default=1
+        0 switches progress off.
+    callbacks : Callback, function of a Step, or a list of them
+        Told about every step.
+    checkpoint : path, optional
+        File in which ``fit`` keeps its state. After an interruption the same ``fit`` goes on from
+        it and ends with the labels of an uninterrupted one; a finished ``fit`` removes it.
+    """
+
+    _: KW_ONLY
+    network: str | nn.Module = "dense"
+    layers: tuple[int, ...] = published.LAYERS
+    scale: str | None = None
+    contradictions: Literal["raise", "drop"] = "raise"
+    device: str = "auto"
+    precision: str = "float32"
+    random_state: Any = None
+    verbose: int = 1
+    callbacks: Any = None
+    checkpoint: str | os.PathLike[str] | None = None
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot be worked with."""
+        check_network(self)
+        check_layers(self)
+        check_choice(self, "scale", SCALES)
+        check_choice(self, "precision", ("float32", "bf16"))
+        check_choice(self, "contradictions", ("raise", "drop"))
+
+    def _check_sizes(self, rows: Rows) -> None:
+        """Refuse sizes that do not go with these rows, or with this machine."""
+        if isinstance(self.network, str):
+            sizes = (int(np.prod(rows.shape)), *map(int, self.layers))
+            weights = sum(one * two for one, two in pairwise(sizes))
+            check_memory(self, "layers", 4 * weights)
+
+    def _look_at_links(self, links: Links) -> None:
+        """Warn of links that cannot be met; by default nothing is known against them."""
+
+    def _look_at_result(self) -> None:
+        """Warn of a poor result; by default nothing is known against it."""
+
+    def _set_fitted(self, reading: Reading, result: Any) -> None:
+        """Take how X was read, and what was learned; a subclass takes its part of the result."""
+        self.reading_ = reading
+        self.n_features_in_ = reading.n_features_in
+        if reading.feature_names_in is not None:
+            self.feature_names_in_ = reading.feature_names_in
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _read(self, X: Any) -> Rows:
+        """The rows of an X to predict."""
+        check_is_fitted(self)
+        return read_for_prediction(self, X)
+
+    @property
+    def _kind(self) -> str:
+        """The kind of network whose published settings are taken; for an own one the dense one."""
+        return self.network if isinstance(self.network, str) else "dense"
+
+    def _architecture(
+        self, dropout: float | None, decoder: nn.Module | None = None
+    ) -> Architecture:
+        rate = published.DROPOUT[self._kind] if dropout is None else float(dropout)
+        return Architecture(self.network, tuple(map(int, self.layers)), rate, decoder)
+
+    # What tells one model from another
+
+    def _flat_params(self) -> dict[str, Any]:
+        """All parameters by name, those of stages as ``stage__name``."""
+        return dict(self.get_params(deep=False))
+
+    def _modules(self) -> dict[str, nn.Module]:
+        """Modules of the user's own among the parameters."""
+        return {k: v for k, v in self._flat_params().items() if isinstance(v, nn.Module)}
+
+    def _settings(self) -> dict[str, Any]:
+        """The parameters that decide the result, as JSON holds them."""
+        given = {k: v for k, v in self._flat_params().items() if k not in CIRCUMSTANCES}
+        if not isinstance(self.random_state, int | np.integer):
+            del given["random_state"]
+        return {k: _plain(v) for k, v in given.items()}
+
+    # Saving
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Save the fitted model as one file in this folder.
+
+        A model that was there is replaced in one move: a kill leaves the old one or the new one.
+        """
+        check_is_fitted(self)
+        save_model(self, folder)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        network: nn.Module | None = None,
+        device: str = "auto",
+    ) -> Self:
+        """Load a model that ``save`` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        network : nn.Module, optional
+            A module of the same architecture, needed if the model was fitted with a network of
+            the user's own; its weights come from the file.
+        device : str
+            Where the model runs from now on; it may have been trained elsewhere.
+        """
+        return load_model(cls, folder, network, device)
+
+    @abstractmethod
+    def _pack(self, saved: Saved) -> None:
+        """Lay what was learned into the content of a file."""
+
+    @abstractmethod
+    def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> Any:
+        """What was learned, out of the content of a file; ``shape`` is that of a row."""
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON holds it; of a module only that it is there."""
+    if isinstance(value, nn.Module):
+        return {"own": True}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+SHARED = tuple(field.name for field in fields(LinkEstimator))
+
+
+@dataclass(frozen=True)
+class ClusterResult:
+    """What a clusterer learned.
+
+    Attributes
+    ----------
+    network : p, rows → posteriors
+    labels : (n,) of the rows of ``fit``
+    history : loss terms of each step
+    pair_losses : of all restarts, if there were several
+    """
+
+    network: nn.Module
+    labels: NDArray[np.int64]
+    history: History
+    pair_losses: NDArray[np.float64] | None = None
+
+
+@dataclass(eq=False, repr=False)
+class LinkClusterer(ClusterMixin, LinkEstimator):
+    """A clusterer that learns from links: one network p, unless a subclass has more.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    """
+
+    n_clusters: int = 8
+
+    _stage: ClassVar[str]  # what callbacks and files call the network
+
+    # Both follow the rows when scikit-learn's metadata routing is switched on.
+    __metadata_request__fit: ClassVar = {"links": True, "sample_id": True}
+    __metadata_request__score: ClassVar = {"links": True, "sample_id": True}
+    _against_empty: ClassVar[str] = "More links or longer training"
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The cluster of each row: (n,). The same for a row alone, in any batch and order."""
+        rows = self._read(X)
+        return labels_of(self.network_, rows, self.verbose)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """The posteriors p(k | x): (n, n_clusters)."""
+        rows = self._read(X)
+        return apply_to_rows(self.network_, rows, "predicting", self.verbose)
+
+    def score(
+        self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
+    ) -> float:
+        """Pair accuracy: the share of these links that the clusters of X respect.
+
+        Weights count: a link of weight 0.5 is half a link.
+
+        Parameters
+        ----------
+        X : rows that the links speak of
+        y : ignored
+        links : Links
+        sample_id : (n,), optional
+        """
+        check_is_fitted(self)
+        if links is None:
+            raise LinksError(
+                "score measures the clusters against links, and got none. Pass score(X, links=…). "
+                "Inside GridSearchCV or cross_validate switch metadata routing on, "
+                "sklearn.set_config(enable_metadata_routing=True), and pass links and sample_id "
+                "to fit: both then reach score. cross_validate_links does without."
+            )
+        check_links(links)
+        rows = self._read(X)
+        links = links.resolve(rows.n, sample_id)
+        if links.n_links == 0:
+            raise LinksError("score needs at least one link, and got none.")
+        labels = labels_of(self.network_, rows, self.verbose)
+        return pair_rates(labels, links).accuracy
+
+    @abstractmethod
+    def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
+        """p: (rows, *shape) → (rows, K)."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self, "n_clusters", 1, whole=True)
+
+    def _check_sizes(self, rows: Rows) -> None:
+        super()._check_sizes(rows)
+        if self.n_clusters > rows.n:
+            raise ValueError(
+                "The 'n_clusters' parameter must be at most the number of rows. "
+                f"Got n_clusters={self.n_clusters} with n_samples={rows.n}."
+            )
+        if self.n_clusters == 1:
+            warnings.warn(
+                "n_clusters=1 puts every row into one cluster, whatever the links say.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _look_at_links(self, links: Links) -> None:
+        rows = links.cannot_clique(self.n_clusters)
+        if rows is not None and self.n_clusters > 1:
+            shown = ", ".join(map(str, rows[:12])) + (" …" if len(rows) > 12 else "")
+            warnings.warn(
+                f"The links ask for at least {len(rows)} clusters, and n_clusters is "
+                f"{self.n_clusters}: {shown} are all cannot-linked to each other. "
+                "Raise n_clusters, or check these links.",
+                LinksWarning,
+                stacklevel=5,
+            )
+
+    def _look_at_result(self) -> None:
+        empty = self.n_clusters_ - len(np.unique(self.labels_))
+        if empty:
+            scale = ", or scale= if the numbers of X are not about 1," if self.scale is None else ""
+            warnings.warn(
+                f"{empty} of {self.n_clusters_} clusters stayed empty. "
+                f"{self._against_empty}{scale} may fill them.",
+                EmptyClustersWarning,
+                stacklevel=5,
+            )
+
+    def _set_fitted(self, reading: Reading, result: ClusterResult) -> None:
+        super()._set_fitted(reading, result)
+        self.n_clusters_ = int(self.n_clusters)
+        self.labels_ = result.labels
+        self.network_ = result.network
+        self.history_: Any = result.history
+
+    def _pack(self, saved: Saved) -> None:
+        saved.put_array("labels", self.labels_.astype(np.int32))
+        saved.put_network(self._stage, self.network_)
+        saved.put_history(self._stage, self.history_)
+
+    def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> Any:
+        labels = saved.take_array("labels", torch.int32, [(None,)]).astype(np.int64)
+        if len(labels) == 0 or labels.min() < 0 or labels.max() >= self.n_clusters:
+            raise StorageError(f"the labels must be numbers from 0 to {self.n_clusters - 1}.")
+        network = saved.take_network(self._stage, lambda: self._build_network(shape, 0))
+        return ClusterResult(network, labels, saved.take_history(self._stage))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def labels_of(network: nn.Module, rows: Rows, verbose: int) -> NDArray[np.int64]:
+    """The cluster of the highest posterior for each row: (n,)."""
+    return apply_to_rows(network, rows, "predicting", verbose, lambda p: p.argmax(-1))
