@@ -15,12 +15,10 @@ from itertools import pairwise
 
 from s3c2 import published
 
-import figure_2
-import figure_3
-import neighbours
-from findings import Finding, Results, above, count, largest, number, pairs, together
-from plots import TITLES, short
-from runs import FULL
+from experiments.figures import figure_2, figure_3, neighbours
+from experiments.findings import Finding, Results, above, count, largest, number, pairs, together
+from experiments.plots import TITLES, short
+from experiments.runs import FULL
 
 MARGIN = 0.02
 SAFE = 0.05  # a safe threshold loses no more than this to the best one

@@ -10,24 +10,19 @@ from typing import Any
 
 import pandas as pd
 
-import figure_2
-import figure_3
-import figure_4
-import figure_5
-import figure_6
-import neighbours
-import settings
-import settings_images
-from ledger import results_folder
-from plots import TITLES, summary, table
-from runner import Experiment, rows_of
-from runs import FULL
-
-
-def runs_of(experiment: Experiment) -> list[dict[str, str]]:
-    """The rows of an experiment in full."""
-    path = results_folder() / f"{experiment.ledger}.csv"
-    return rows_of(experiment.runs(FULL), path)
+from experiments.experiment import Experiment
+from experiments.figures import (
+    figure_2,
+    figure_3,
+    figure_4,
+    figure_5,
+    figure_6,
+    neighbours,
+    settings,
+    settings_images,
+)
+from experiments.plots import TITLES, summary, table
+from experiments.runs import FULL
 
 
 class Results:
@@ -35,23 +30,23 @@ class Results:
 
     @cached_property
     def dense(self) -> dict[Any, float]:
-        return _means(table(runs_of(figure_2.EXPERIMENT)), "name")
+        return _means(table(figure_2.EXPERIMENT.rows()), "name")
 
     @cached_property
     def convolutional(self) -> dict[Any, float]:
-        return _means(table(runs_of(figure_5.EXPERIMENT)), "name")
+        return _means(table(figure_5.EXPERIMENT.rows()), "name")
 
     @cached_property
     def thresholds(self) -> dict[Any, float]:
-        return _means(table(runs_of(figure_3.EXPERIMENT)), "threshold")
+        return _means(table(figure_3.EXPERIMENT.rows()), "threshold")
 
     @cached_property
     def neighbours(self) -> dict[Any, float]:
-        return _lookup(neighbours.variants(runs_of(neighbours.EXPERIMENT)), "variant", "nmi")
+        return _lookup(neighbours.variants(neighbours.EXPERIMENT.rows()), "variant", "nmi")
 
     @cached_property
     def six_thresholds(self) -> pd.DataFrame:
-        return table(runs_of(figure_4.EXPERIMENT))
+        return table(figure_4.EXPERIMENT.rows())
 
     @cached_property
     def correlations(self) -> dict[Any, float]:
@@ -60,7 +55,7 @@ class Results:
 
     @cached_property
     def differences(self) -> dict[Any, float]:
-        found = figure_6.differences(table(runs_of(figure_6.EXPERIMENT)))
+        found = figure_6.differences(table(figure_6.EXPERIMENT.rows()))
         means = summary(found, ("dataset", "n_links"), tuple(figure_6.MEASURES))
         long = means.melt(["dataset", "n_links"], list(figure_6.MEASURES), "measure")
         return _lookup(long, "measure", "value")
@@ -89,9 +84,9 @@ class WithSettings(Results):
 
 def _changed(figure: Experiment, changed: Experiment, variant: str) -> dict[Any, float]:
     """The means of a figure, with S3C2's from a variant of its settings."""
-    rows = table(runs_of(figure))
+    rows = table(figure.rows())
     few = rows[(rows["link_seed"] < FULL.few_link_sets) & (rows["name"] != "S3C2")]
-    own = settings.variants(runs_of(changed))
+    own = settings.variants(changed.rows())
     own = own[own["variant"] == variant].assign(name="S3C2")
     return _OrNaN({**_means(few, "name"), **_lookup(own, "name", "nmi")})
 

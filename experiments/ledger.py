@@ -29,13 +29,14 @@ import torch
 
 import s3c2
 
-from runs import Run, as_json
+from experiments.runs import Run, as_json
 
 try:
     import fcntl
 except ImportError:  # Windows, where nobody else should be writing
     fcntl = None  # type: ignore[assignment]
 
+Rows = Sequence[dict[str, str]]  # as the file holds them
 HERE = Path(__file__).parent
 KEY = (
     "dataset", "method", "network", "semi_supervised", "variant", "threshold", "n_links",
@@ -55,10 +56,15 @@ NOT_SETTINGS = (
 )  # fmt: skip
 
 
+def elsewhere() -> str:
+    """The folder that S3C2_RESULTS names, empty if it names none."""
+    return os.environ.get("S3C2_RESULTS", "")
+
+
 def results_folder(quick: bool = False) -> Path:
-    """Where results are kept: a quick run's never among those of full runs."""
-    if "S3C2_RESULTS" in os.environ:
-        return Path(os.environ["S3C2_RESULTS"], "quick" if quick else "")
+    """Where results are kept. Quick runs have a folder of their own."""
+    if elsewhere():
+        return Path(elsewhere(), "quick" if quick else "")
     return HERE / ("quick" if quick else "results")
 
 

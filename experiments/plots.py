@@ -15,8 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ledger import COLUMNS, SCORES
+from experiments.ledger import COLUMNS, SCORES, Rows
 
+Drawing = tuple[pd.DataFrame, Figure]  # a picture with its numbers
 TITLES = {
     "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "letters": "Letters",
     "reuters": "Reuters", "digits": "Digits",
@@ -43,7 +44,7 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def table(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
+def table(rows: Rows) -> pd.DataFrame:
     """Rows of a ledger as a table, numbers as numbers, a ``name`` for each method's variant."""
     frame = pd.DataFrame(list(rows), columns=list(COLUMNS))
     for column in NUMBERS:
@@ -65,11 +66,12 @@ def summary(frame: pd.DataFrame, by: Sequence[str], scores: Sequence[str]) -> pd
     return pd.concat(parts, axis=1).reset_index().round(5)
 
 
-def save(table: pd.DataFrame, figure: Figure, folder: Path, name: str) -> None:
-    """Write the numbers of a picture beside it."""
+def save(drawing: Drawing, folder: Path, name: str) -> None:
+    """Write the picture, and its numbers beside it."""
+    table, figure = drawing
     folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-    # Without the version of matplotlib in it the same rows give the same file.
+    # No matplotlib version inside: the same rows give the same bytes.
     figure.savefig(folder / f"{name}.png", dpi=130, metadata={"Software": None})
 
 
@@ -142,7 +144,7 @@ def legend(figure: Figure, entries: dict[str, tuple[Any, str, str]]) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def draw_methods(rows: Sequence[dict[str, str]], folder: Path, name: str) -> None:
+def draw_methods(rows: Rows) -> Drawing:
     """NMI of every method against the number of links, one panel a data set."""
     data = summary(table(rows), ("dataset", "name", "n_links"), ("nmi", "ari", "acc"))
     figure, axes_of = panels(data["dataset"])
@@ -150,7 +152,7 @@ def draw_methods(rows: Sequence[dict[str, str]], folder: Path, name: str) -> Non
         method_curves(axes, data[data["dataset"] == dataset], "nmi")
         finish(axes, dataset, data["n_links"], "NMI")
     method_legend(figure, data["name"])
-    save(data, figure, folder, name)
+    return data, figure
 
 
 def method_curves(axes: Axes, data: pd.DataFrame, score: str) -> None:

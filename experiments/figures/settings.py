@@ -1,6 +1,6 @@
 """What it takes: S3C2 as published, with one of the authors' script's settings at a time, and all.
 
-    python experiments/settings.py --device cuda --precision bf16
+    python -m experiments settings --device cuda --precision bf16
 
 The paper is silent on some settings, and its script differs in others. Each variant changes one of
 them; "the script's settings" changes all that differ (the Reuters LabNet's softmax output apart).
@@ -11,15 +11,15 @@ three link sets; d-graph for comparison; rows in results/dense.csv.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from plots import TITLES, grid_of_axes, known, save, short, summary, table
-from runner import Experiment, main
-from runs import AS_PUBLISHED, Run, Sizes, grid
+from experiments.experiment import Experiment
+from experiments.ledger import Rows
+from experiments.plots import TITLES, Drawing, grid_of_axes, known, short, summary, table
+from experiments.runs import AS_PUBLISHED, Run, Sizes, grid
 
 THRESHOLDS = {"T = 0.09 (d < 0.3)": 0.09, "T = 0 (no LabNet)": 0.0}
 ON_D = 0.09  # d < 0.3
@@ -56,7 +56,7 @@ def runs(sizes: Sizes) -> list[Run]:
     return found
 
 
-def variants(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
+def variants(rows: Rows) -> pd.DataFrame:
     """Mean and spread of every variant."""
     frame = table(rows)
     for name, T in THRESHOLDS.items():
@@ -69,9 +69,7 @@ def variants(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
     return summary(frame, ("dataset", "variant", "n_links"), scores)
 
 
-def draw(
-    rows: Sequence[dict[str, str]], folder: Path, name: str = "settings", order: Any = ORDER
-) -> None:
+def draw(rows: Rows, order: Sequence[str] = ORDER) -> Drawing:
     """NMI of each variant, coloured by its difference to the published settings."""
     data = variants(rows)
     names, budgets = known(data["dataset"]), sorted(data["n_links"].unique())
@@ -95,10 +93,7 @@ def draw(
         axes.set_yticks(range(len(order)), order, fontsize=8)
         axes.tick_params(length=0)
     figure.supxlabel("links; purple is better than as published, orange worse", fontsize=9)
-    save(data, figure, folder, name)
+    return data, figure
 
 
-EXPERIMENT = Experiment("settings", "dense", runs, draw)
-
-if __name__ == "__main__":
-    main(EXPERIMENT, __doc__)
+EXPERIMENT = Experiment(__name__, "dense", runs, draw)
