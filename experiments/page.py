@@ -39,7 +39,7 @@ MARKED = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(text: str) -> str:
-    """The page with all its tables made anew."""
+    """The page with new tables."""
     return MARKED.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], text)
 
 

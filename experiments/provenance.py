@@ -56,7 +56,7 @@ def _time(frame: pd.DataFrame) -> tuple[int, str]:
 
 
 def idec_time() -> str:
-    """The time of IDEC's steps in kernels, from the profile of one model's step in a stack."""
+    """GPU time of IDEC's steps, from the profiled time of one step of one model."""
     with open(PROFILE, newline="") as file:
         whole = {row["step"]: float(row["us"]) for row in csv.DictReader(file)
                  if row["kernel"] == "all"}  # fmt: skip

@@ -2,8 +2,8 @@
 
     python -m experiments figure_1
 
-The two losses cross at d² = 1/4. (The paper's reason for T = 1/2 is a slip: at d² = 1/2 the
-cannot-link loss is 0.086, the must-link loss 0.5.)
+The two losses cross at d² = 1/4. The paper argues for T = 1/2 with
+equal losses, which is a mistake: there the cannot-link loss is 0.086, the must-link loss 0.5.
 """
 
 from __future__ import annotations

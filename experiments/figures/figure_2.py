@@ -2,7 +2,7 @@
 
     python -m experiments figure_2 --device cuda --precision bf16
 
-Dense networks on the four data sets, balanced links, five link sets; rows in results/dense.csv.
+Dense networks on the four data sets, balanced links, five link sets. Rows in results/dense.csv.
 """
 
 from __future__ import annotations

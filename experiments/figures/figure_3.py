@@ -2,8 +2,8 @@
 
     python -m experiments figure_3 --device cuda --precision bf16
 
-Six thresholds as in the paper; T = 0, 0.03 and 0.09 as a supplement (0.09 is what the authors'
-script compares with: d < 0.3). T = 0.3 are the runs of figure 2; rows in results/dense.csv.
+The six thresholds of the paper, and also T = 0, 0.03 and 0.09. (The authors' script has d < 0.3,
+which is T = 0.09.) The runs with T = 0.3 are those of figure 2. Rows in results/dense.csv.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Figure 4: how NMI goes with LabNet's accuracy, must-link rate and cannot-link rate.
+"""Figure 4: how NMI correlates with LabNet's accuracy, must-link rate and cannot-link rate.
 
     python -m experiments figure_4 --device cuda --precision bf16
 
 Pearson's correlation for each number of links and data set: over the 30 runs of six thresholds and
-five link sets, and over the five at T = 0.3. The runs are those of figure 3, in results/dense.csv.
+five link sets, and over the five at T = 0.3. The runs are those of figure 3. Rows in
+results/dense.csv.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from experiments.ledger import Rows
 from experiments.plots import INDICATORS, Drawing, finish, grid_of_axes, known, legend, table
 from experiments.runs import Run, Sizes, grid
 
-LINES = {"cl_rate": ":"}  # often on top of the accuracy
+LINES = {"cl_rate": ":"}  # its line is often the same as that of the accuracy
 OVER = ("six thresholds", "T = 0.3")
 
 
@@ -32,7 +33,7 @@ def runs(sizes: Sizes) -> list[Run]:
 
 
 def correlations(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each data set, number of links, set of runs and indicator."""
+    """A row for each data set, number of links, set of runs and indicator."""
     at_published = frame[frame["threshold"] == published.THRESHOLD]
     return pd.DataFrame(
         [
@@ -49,7 +50,7 @@ def correlations(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def pearson(x: pd.Series, y: pd.Series) -> float:
-    """Pearson's correlation; NaN where either does not vary."""
+    """Pearson's correlation; NaN if one of the two is constant."""
     both = np.stack([x, y]).astype(float)
     both = both[:, np.isfinite(both).all(0)]
     if both.shape[1] < 2:

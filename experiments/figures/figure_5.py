@@ -4,7 +4,7 @@
 
 S3C2 with supervised and with semi-supervised LabNet (λ = 0.05), d-graph and DCPR on CluNet's
 convolutional network, IDEC on a convolutional autoencoder, NNclustering on LeNet. Balanced links,
-five link sets; rows in results/convolutional.csv.
+five link sets. Rows in results/convolutional.csv.
 """
 
 from __future__ import annotations

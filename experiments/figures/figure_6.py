@@ -3,7 +3,7 @@
     python -m experiments figure_6 --device cuda --precision bf16
 
 Semi-supervised minus supervised on the same links, mean and spread over link sets. The runs are
-S3C2's of figure 5, in results/convolutional.csv.
+those of S3C2 in figure 5. Rows in results/convolutional.csv.
 """
 
 from __future__ import annotations

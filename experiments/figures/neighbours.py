@@ -2,7 +2,7 @@
 
     python -m experiments neighbours --device cuda --precision bf16
 
-Dense networks, balanced links, five link sets. The runs with 30 are those of figure 2; rows in
+Dense networks, balanced links, five link sets. The runs with 30 are those of figure 2. Rows in
 results/dense.csv.
 """
 

@@ -2,9 +2,9 @@
 
     python -m experiments uniform_links --device cuda --precision bf16
 
-Pairs of rows are drawn uniformly, so that about one in ten is a must-link where there are ten
-classes: the protocol of the strongest published table (SpherePair, NeurIPS 2025). Dense networks,
-five link sets; rows in results/uniform.csv.
+Pairs of rows are drawn uniformly: with ten classes about one in ten is a must-link. This is the
+protocol of the strongest published table (SpherePair, NeurIPS 2025). Dense networks, five link
+sets. Rows in results/uniform.csv.
 """
 
 from __future__ import annotations

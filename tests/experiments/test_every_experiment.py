@@ -45,7 +45,8 @@ def test_it_trains_writes_rows_and_draws_and_a_second_start_trains_nothing(
         assert {kind: picture.read_bytes() for kind, picture in pictures.items()} == drawn
 
 
-def test_the_list_has_every_experiment_with_its_first_line(capsys):
+def test_the_list_has_every_experiment_with_its_first_line(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # no line breaks
     command_line.main([])
     said = " ".join(capsys.readouterr().out.split())
     for name, experiment in ALL.items():
