@@ -3,5 +3,5 @@
 ``figures`` has one file for each experiment: which runs it needs, and how it draws them.
 ``command_line`` runs them, ``training`` trains what has no row yet, ``ledger`` keeps the rows,
 ``scoring`` scores a model, ``plots`` draws. ``page`` writes the ``tables`` of docs/reproduction.md,
-with the verdicts on the paper's ``claims``.
+with the verdicts of the ``judges`` on the paper's ``claims``.
 """

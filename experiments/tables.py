@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from experiments.claims import CLAIMS, COMPARISONS, MANY, SEMI
+from experiments.claims import CLAIMS, COMPARISONS
 from experiments.experiment import Experiment
 from experiments.figures import (
     figure_3,
@@ -18,18 +18,19 @@ from experiments.figures import (
     uniform_links,
 )
 from experiments.findings import Results, WithSettings, number
+from experiments.judges import MANY, SEMI
 from experiments.markdown import NO_RUNS, by_links, cell, markdown
 from experiments.plots import STYLES, TITLES, summary, table
 from experiments.runs import AS_PUBLISHED, FULL
 
-# What other settings are called, and which variants of dense and convolutional networks have them
+# Name of settings → their variants in ``settings`` and in ``settings_images``
 CHANGED = {
     "as published": (AS_PUBLISHED, AS_PUBLISHED),
     "d < 0.3": ("T = 0.09 (d < 0.3)", "T = 0.09 (d < 0.3)"),
     "no dropout": ("neither with dropout", "without dropout"),
     "both": ("… and LabNet without dropout", "without dropout, d < 0.3"),
 }
-# ACC / NMI in SpherePair's table (NeurIPS 2025): CIDEC, which is IDEC with links, and SpherePair.
+# ACC / NMI as printed by SpherePair (NeurIPS 2025): CIDEC, which is IDEC with links; SpherePair.
 PRINTED = {
     ("mnist", 1000): (".880 / .860", ".917 / .828"),
     ("mnist", 5000): (".954 / .907", ".959 / .899"),
@@ -105,7 +106,8 @@ def what_it_takes() -> str:
         if variant not in nmi or "d-graph" not in nmi:
             continue
         means = nmi[variant].groupby("n_links").mean()
-        whole = nmi[variant].notna().groupby("n_links").all()  # a mean over fewer sets misleads
+        # A mean over some of the data sets would mislead.
+        whole = nmi[variant].notna().groupby("n_links").all()
         ahead = [
             "" if variant == "d-graph" else _ahead(part[variant] - part["d-graph"])
             for part in (nmi, many)
@@ -146,7 +148,7 @@ def claims() -> str:
 
 
 def claims_with_settings() -> str:
-    """How the claims fare that compare S3C2, with other settings of it."""
+    """The claims that compare S3C2 with others, judged with other settings of S3C2."""
     judged = [WithSettings(*names) for names in CHANGED.values()]
     lines = []
     for claim in COMPARISONS:
@@ -157,7 +159,7 @@ def claims_with_settings() -> str:
 
 
 def both_settings() -> str:
-    """S3C2 with both settings changed beside the other methods, on the same link sets."""
+    """S3C2 with both settings changed, and the other methods, on the same link sets."""
     results = WithSettings(*CHANGED["both"])
     lines = []
     for kind, means in (("dense", results.dense), ("convolutional", results.convolutional)):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments import claims, findings, ledger, runs
+from experiments import findings, judges, ledger, runs
 
 
 class TestClaims:
@@ -29,7 +29,7 @@ class TestClaims:
         ],
     )
     def test_many_links(self, s3c2, verdict, held):
-        found = claims.many_links(self.results(s3c2, lambda s, n: 0.5))
+        found = judges.many_links(self.results(s3c2, lambda s, n: 0.5))
         assert found.verdict == verdict
         assert f"{found.held} of {found.of}" == held
 
@@ -37,7 +37,7 @@ class TestClaims:
     def test_a_method_is_unstable_where_it_falls_by_more_than_the_margin(self, fall, verdict):
         curve = dict(zip(runs.FULL.budgets, (0.5, 0.5 - fall, 0.6, 0.7, 0.7, 0.7)))
         dense = {(s, "IDEC", n): v for s in ("mnist", "letters") for n, v in curve.items()}
-        assert claims.idec_unstable(SimpleNamespace(dense=dense)).verdict == verdict
+        assert judges.idec_unstable(SimpleNamespace(dense=dense)).verdict == verdict
 
     @pytest.mark.parametrize(
         ("best", "safe", "moves"),
@@ -54,8 +54,8 @@ class TestClaims:
             for s in sets for n in budgets for T in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
         }  # fmt: skip
         results = SimpleNamespace(thresholds=values)
-        assert claims.safe_thresholds(results).verdict == safe
-        assert claims.lower_then_higher(results).verdict == moves
+        assert judges.safe_thresholds(results).verdict == safe
+        assert judges.lower_then_higher(results).verdict == moves
 
     @pytest.mark.parametrize(
         ("best", "verdict"),
@@ -71,7 +71,7 @@ class TestClaims:
             for s in runs.FULL.datasets for n in runs.FULL.budgets
             for T in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
         }  # fmt: skip
-        assert claims.one_half(SimpleNamespace(thresholds=values)).verdict == verdict
+        assert judges.one_half(SimpleNamespace(thresholds=values)).verdict == verdict
 
     @pytest.mark.parametrize(
         ("reuters", "others", "verdict"),
@@ -80,7 +80,7 @@ class TestClaims:
     def test_competitive_in_one_place_alone(self, reuters, others, verdict):
         dense = {(s, "S3C2", n): 0.5 for s in runs.FULL.datasets for n in runs.FULL.budgets}
         dense |= {(s, "DCPR", n): reuters if s == "reuters" else others for s, _, n in list(dense)}
-        assert claims.dcpr_on_reuters(SimpleNamespace(dense=dense)).verdict == verdict
+        assert judges.dcpr_on_reuters(SimpleNamespace(dense=dense)).verdict == verdict
 
     def test_the_semi_supervised_labnet_helps_with_few_links(self):
         gains = dict(zip(runs.FULL.budgets, (0.2, 0.1, 0.0, 0.0, -0.1, -0.1)))
@@ -88,36 +88,36 @@ class TestClaims:
             differences={(s, m, n): gain for s in runs.FULL.images for m in ("nmi", "cl_rate")
                          for n, gain in gains.items()}
         )  # fmt: skip
-        assert claims.semi_supervised_helps(results).verdict == "holds"
-        assert claims.semi_supervised_cl_rate(results).verdict == "holds"
-        assert claims.semi_supervised_positive(results).verdict == "holds in part"  # 4 of 12
+        assert judges.semi_supervised_helps(results).verdict == "holds"
+        assert judges.semi_supervised_cl_rate(results).verdict == "holds"
+        assert judges.semi_supervised_positive(results).verdict == "holds in part"  # 4 of 12
         losses = SimpleNamespace(differences={k: -v for k, v in results.differences.items()})
-        assert claims.semi_supervised_helps(losses).verdict == "does not hold"
+        assert judges.semi_supervised_helps(losses).verdict == "does not hold"
 
     def test_idec_is_inferior_but_in_one_case(self):
-        others = ("S3C2", claims.SEMI, "d-graph", "DCPR", "NNclustering")
+        others = ("S3C2", judges.SEMI, "d-graph", "DCPR", "NNclustering")
         places = [(s, n) for s in runs.FULL.images for n in runs.FULL.budgets]
         values = {(s, m, n): 0.5 for s, n in places for m in others}
         values |= {(s, "IDEC", n): 0.4 + 0.2 * ((s, n) == ("mnist", 5000)) for s, n in places}
         results = SimpleNamespace(convolutional=values)
-        assert claims.idec_is_inferior(results).verdict == "holds"
-        lead = claims.convolutional_lead(results)
+        assert judges.idec_is_inferior(results).verdict == "holds"
+        lead = judges.convolutional_lead(results)
         assert (lead.held, lead.of) == (0, 72)  # a tie is not ahead
         values["mnist", "IDEC", 100] = 0.9
         values["mnist", "DCPR", 200] = 0.3  # it is S3C2 that it must be below
         values["mnist", "DCPR", 5000] = 0.7  # where it must be the best of all
-        found = claims.idec_is_inferior(results)
+        found = judges.idec_is_inferior(results)
         assert (found.held, found.of) == (10, 12)
         values["mnist", "IDEC", 5000] = math.nan
-        assert claims.idec_is_inferior(results).verdict == "holds in part so far"
+        assert judges.idec_is_inferior(results).verdict == "holds in part so far"
 
     def test_s3c2_is_good_where_no_other_is_far_ahead(self):
         methods = ("S3C2", "d-graph", "DCPR", "IDEC")
         dense = {(s, m, n): 0.5 for s in runs.FULL.datasets for m in methods for n in (2000, 5000)}
         dense |= {("mnist", "IDEC", n): 0.51 for n in (2000, 5000)}
-        assert claims.good_with_many_links(SimpleNamespace(dense=dense)).verdict == "holds"
+        assert judges.good_with_many_links(SimpleNamespace(dense=dense)).verdict == "holds"
         dense |= {("mnist", "IDEC", n): 0.53 for n in (2000, 5000)}
-        found = claims.good_with_many_links(SimpleNamespace(dense=dense))
+        found = judges.good_with_many_links(SimpleNamespace(dense=dense))
         assert (found.held, found.of) == (6, 8)
 
     def test_correlations_with_many_links(self):
@@ -125,11 +125,11 @@ class TestClaims:
                   for s in runs.FULL.datasets for i in ("cl_rate", "ml_rate")
                   for n in runs.FULL.budgets}  # fmt: skip
         results = SimpleNamespace(correlations=values)
-        assert claims.cl_rate_weaker(results).verdict == "holds"
-        assert claims.ml_rate_is_left(results).verdict == "does not hold"
+        assert judges.cl_rate_weaker(results).verdict == "holds"
+        assert judges.ml_rate_is_left(results).verdict == "does not hold"
         upside_down = SimpleNamespace(correlations={k: -v for k, v in values.items()})
-        assert claims.cl_rate_weaker(upside_down).verdict == "does not hold"
-        assert claims.ml_rate_is_left(upside_down).verdict == "holds"
+        assert judges.cl_rate_weaker(upside_down).verdict == "does not hold"
+        assert judges.ml_rate_is_left(upside_down).verdict == "holds"
 
     def test_other_settings_are_compared_on_the_link_sets_that_they_have(
         self, tmp_path, monkeypatch
