@@ -106,5 +106,5 @@ _COMPARING = (
 COMPARISONS = (
     *(claim for claim in CLAIMS if claim.judge in _COMPARING),
     Claim("5", "S3C2 with supervised LabNet beats d-graph, DCPR and NNclustering",
-          "three others, two sets", partial(judges.convolutional_lead, ours=("S3C2",))),
+          "three others, two sets", partial(judges.convolutional_lead, variants=("S3C2",))),
 )  # fmt: skip

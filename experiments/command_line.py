@@ -96,8 +96,10 @@ def positive(text: str) -> int:
 
 def run_all(args: argparse.Namespace) -> None:
     """Run every experiment that has runs of the chosen kind, then write the page."""
-    for experiment in experiments().values():
-        runs = needed(experiment, args)
+    found = {experiment: needed(experiment, args) for experiment in experiments().values()}
+    if not any(chosen(runs, args) for runs in found.values()):
+        args.refuse("no experiment has such runs")
+    for experiment, runs in found.items():
         if runs and not chosen(runs, args):
             tell(f"{experiment.name}: skipped, it has no such runs")
         else:

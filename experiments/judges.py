@@ -222,27 +222,27 @@ def convolutions_help(r: Results) -> Finding:
     return count(cases, f"convolutional / dense: {', '.join(shown)}")
 
 
-def convolutional_lead(r: Results, ours: tuple[str, ...] = ("S3C2", SEMI)) -> Finding:
+def convolutional_lead(r: Results, variants: tuple[str, ...] = ("S3C2", SEMI)) -> Finding:
     others = ("d-graph", "DCPR", "NNclustering")
     cases = [
-        above(r.convolutional[s, own, n], r.convolutional[s, other, n])
-        for s in IMAGES for n in BUDGETS for own in ours for other in others
+        above(r.convolutional[s, variant, n], r.convolutional[s, other, n])
+        for s in IMAGES for n in BUDGETS for variant in variants for other in others
     ]  # fmt: skip
     shown = (
         f"{TITLES[s]} "
-        + ", ".join(f"{m} {number(r.convolutional[s, m, 1000])}" for m in (*ours, *others))
+        + ", ".join(f"{m} {number(r.convolutional[s, m, 1000])}" for m in (*variants, *others))
         for s in IMAGES
     )
     return count(cases, f"at 1,000: {'; '.join(shown)}")
 
 
 def idec_is_inferior(r: Results) -> Finding:
-    ours, others = ("S3C2", SEMI), ("d-graph", "DCPR", "NNclustering")
+    variants, others = ("S3C2", SEMI), ("d-graph", "DCPR", "NNclustering")
     cases, shown = [], []
     for s in IMAGES:
         for n in BUDGETS:
             exception = (s, n) == ("mnist", 5000)
-            rivals = (*ours, *others) if exception else ours
+            rivals = (*variants, *others) if exception else variants
             rival = largest([r.convolutional[s, m, n] for m in rivals])
             idec = r.convolutional[s, "IDEC", n]
             cases.append(above(idec, rival) if exception else above(rival, idec))

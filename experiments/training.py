@@ -22,7 +22,7 @@ from experiments.runs import Run, groups
 def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int) -> None:
     """Train the runs that have no row in ``path``, at most ``limit`` together.
 
-    Of ``args`` it takes device, precision, quick and budget_seconds.
+    It uses of ``args``: device, precision, quick and budget_seconds.
     """
     began = time.perf_counter()
     todo = ledger.missing(runs, ledger.read(path))

@@ -103,6 +103,13 @@ class TestAll:
         assert self.done == ["figure_1", "figure_5", "uniform_links"]
         assert "figure_2: skipped" in capsys.readouterr().err
 
+    def test_runs_that_no_experiment_has_are_refused(self, capsys):
+        with pytest.raises(SystemExit) as refused:
+            command_line.main(["all", "--links", "7"])
+        assert refused.value.code == 2
+        assert "no experiment has such runs" in capsys.readouterr().err
+        assert self.done == []
+
 
 def test_it_is_a_command(tmp_path, root):
     environment = os.environ | {"S3C2_RESULTS": str(tmp_path)}

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression
 
 from s3c2 import Links, fit_many
 
-from experiments import runs, scoring
+from experiments import ledger, runs, scoring
 from experiments.figures import figure_1, figure_3, figure_4
 
 
@@ -69,3 +71,8 @@ def test_correlation():
     assert figure_4.pearson(x, y) == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-4)
     assert math.isnan(figure_4.pearson(x, np.ones(30)))
     assert figure_1.CROSSING == 0.25
+
+
+def test_settings_of_estimators_within_a_model_are_recorded():
+    model = BaggingClassifier(LogisticRegression(C=2), n_estimators=3, random_state=0)
+    assert ledger.changed_settings(model) == {"estimator__C": 2, "n_estimators": 3}
