@@ -16,6 +16,26 @@ REUTERS_DROPOUT = 0.5  # from the paper; 0.1 for the other data sets
 IDEC_MUST_WEIGHT = {"fashion-mnist": 1.0}  # from its authors; 0.1 for the other data sets
 PRETRAINED = Path(__file__).parent / "pretrained"  # IDEC's autoencoders, one for each data set
 
+# Names in ``Run.changes`` → parameters of S3C2. If two set the same parameter, the later one wins.
+S3C2_PARAMETERS = {
+    "dropout": ("labnet__dropout", "clunet__dropout"),
+    "threshold": ("labnet__threshold",),
+    "reconstruction_weight": ("labnet__reconstruction_weight",),
+    "n_committee": ("labnet__n_committee",),
+    "labnet_epochs": ("labnet__epochs",),
+    "labnet_steps": ("labnet__steps",),
+    "labnet_links": ("labnet__batch_links",),
+    "labnet_pairs": ("labnet__batch_pairs",),
+    "labnet_optimizer": ("labnet__optimizer",),
+    "n_restarts": ("clunet__n_restarts",),
+    "clunet_dropout": ("clunet__dropout",),
+    "clunet_steps": ("clunet__steps",),
+    "clunet_links": ("clunet__batch_links",),
+    "clunet_pairs": ("clunet__batch_pairs",),
+    "clunet_points": ("clunet__batch_points",),
+    "clunet_optimizer": ("clunet__optimizer",),
+}
+
 
 @dataclass(frozen=True)
 class Sizes:
@@ -50,7 +70,8 @@ class Run:
     semi_supervised : whether LabNet also reconstructs; S3C2 only
     threshold : T; S3C2 only
     variant : a name for the settings
-    changes : parameters that differ from the published ones
+    changes : parameters that differ from the published ones, in the experiments' own names:
+        rows are found by them, so they outlive the names in the library; see ``parameters``
     """
 
     dataset: str
@@ -66,10 +87,20 @@ class Run:
 
     def model(self) -> Any:
         """The estimator. The number of clusters and the device are set later."""
+        own = {} if self.threshold is None else {"threshold": self.threshold}
+        given = parameters(self.method, {**own, **self.changes})
         model = METHODS[self.method](self)
-        if self.threshold is not None:
-            model.set_params(threshold=self.threshold)
-        return model.set_params(random_state=self.link_seed, verbose=0, **self.changes)
+        return model.set_params(random_state=self.link_seed, verbose=0, **given)
+
+
+def parameters(method: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes as parameters of the method's estimator. Names not in the table stay as they are."""
+    table = S3C2_PARAMETERS if method == "S3C2" else {}
+    given = {name: value for name, value in changes.items() if name not in table}
+    for name, theirs in table.items():  # in the order of the table
+        if name in changes:
+            given |= dict.fromkeys(theirs, changes[name])
+    return given
 
 
 def _s3c2(run: Run) -> Any:

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from s3c2 import Links, fit_many
 
-from experiments import ledger, runs, scoring
+from experiments import catalogue, ledger, runs, scoring
 from experiments.figures import figure_1, figure_3, figure_4
 
 
@@ -30,10 +30,12 @@ def test_groups_keep_thresholds_of_one_labnet_together():
 
 def test_the_published_settings_of_each_data_set():
     run = next(runs.grid("S3C2", ["reuters"], [100], 1))
-    assert run.model().dropout == 0.5
-    assert run.threshold == 0.3
+    given = run.model().get_params()
+    assert given["labnet__dropout"] == given["clunet__dropout"] == 0.5
+    assert given["labnet__threshold"] == 0.3
     assert replace(run, method="d-graph", threshold=None).model().dropout == 0.5
-    assert replace(run, dataset="letters").model().dropout == 0.1
+    given = replace(run, dataset="letters").model().get_params()
+    assert given["labnet__dropout"] == given["clunet__dropout"] == 0.1
     assert replace(run, method="IDEC", threshold=None).model().must_weight == 0.1
     fashion = replace(run, dataset="fashion-mnist", method="IDEC", threshold=None)
     assert fashion.model().must_weight == 1.0
@@ -76,3 +78,31 @@ def test_correlation():
 def test_settings_of_estimators_within_a_model_are_recorded():
     model = BaggingClassifier(LogisticRegression(C=2), n_estimators=3, random_state=0)
     assert ledger.changed_settings(model) == {"estimator__C": 2, "n_estimators": 3}
+
+
+class TestParameters:
+    def test_the_names_of_rows_become_the_parameters_of_the_stages(self):
+        changes = {"layers": (64, 64), "labnet_links": 128, "clunet_steps": 4000, "threshold": 0.09}
+        assert runs.parameters("S3C2", changes) == {
+            "layers": (64, 64), "labnet__batch_links": 128, "clunet__steps": 4000,
+            "labnet__threshold": 0.09,
+        }  # fmt: skip
+
+    def test_the_dropout_of_one_stage_wins_over_that_of_both(self):
+        expected = {"labnet__dropout": 0.2, "clunet__dropout": 0.0}
+        assert runs.parameters("S3C2", {"dropout": 0.2, "clunet_dropout": 0.0}) == expected
+        assert runs.parameters("S3C2", {"clunet_dropout": 0.0, "dropout": 0.2}) == expected
+
+    def test_other_methods_keep_their_names(self):
+        changes = {"dropout": 0.1, "steps": 5, "batch_links": 30, "n_neighbors": 5}
+        assert runs.parameters("d-graph", changes) == changes
+
+    def test_every_run_of_every_experiment_has_a_model(self):
+        for experiment in catalogue.experiments().values():
+            full, quick = experiment.runs(runs.FULL), experiment.runs(runs.QUICK)
+            every = [*full, *(runs.shortened(run, 2) for run in quick)]
+            kinds = {(run.method, run.network, runs.as_json(run.changes)): run for run in every}
+            for run in kinds.values():
+                given = run.model().get_params()
+                wanted = runs.parameters(run.method, run.changes)
+                assert {name: given[name] for name in wanted} == wanted
