@@ -41,10 +41,8 @@ benchmarks: $(READY) ## speed, memory and agreement with plain torch, into bench
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/stacks.py --repeats 9
 
-FIGURES := figure_1 figure_2 figure_3 figure_4 figure_5 figure_6 uniform_links neighbours settings settings_images
 figures: $(READY) ## the paper's figures, into experiments/results; FLAGS=--quick for minutes
-	set -e; for figure in $(FIGURES); do $(BIN)/python experiments/$$figure.py $(FLAGS); done
-	test -n "$$S3C2_RESULTS" || $(BIN)/python experiments/page.py
+	$(BIN)/python -m experiments all $(FLAGS)
 
 constraints: $(READY) ## write constraints.txt anew from what is installed
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' > constraints.txt

@@ -1,4 +1,4 @@
-"""What the runs say, looked up by data set, method and number of links; and counting cases."""
+"""Results by data set, method and number of links; and how the cases of a claim are counted."""
 
 from __future__ import annotations
 
@@ -10,48 +10,43 @@ from typing import Any
 
 import pandas as pd
 
-import figure_2
-import figure_3
-import figure_4
-import figure_5
-import figure_6
-import neighbours
-import settings
-import settings_images
-from ledger import results_folder
-from plots import TITLES, summary, table
-from runner import Experiment, rows_of
-from runs import FULL
-
-
-def runs_of(experiment: Experiment) -> list[dict[str, str]]:
-    """The rows of an experiment in full."""
-    path = results_folder() / f"{experiment.ledger}.csv"
-    return rows_of(experiment.runs(FULL), path)
+from experiments.experiment import Experiment
+from experiments.figures import (
+    figure_2,
+    figure_3,
+    figure_4,
+    figure_5,
+    figure_6,
+    neighbours,
+    settings,
+    settings_images,
+)
+from experiments.plots import TITLES, summary, table
+from experiments.runs import FULL
 
 
 class Results:
-    """Mean NMI and rates of every figure, NaN where runs are missing."""
+    """Mean NMI and rates of every figure; NaN if runs are missing."""
 
     @cached_property
     def dense(self) -> dict[Any, float]:
-        return _means(table(runs_of(figure_2.EXPERIMENT)), "name")
+        return _means(table(figure_2.EXPERIMENT.rows()), "name")
 
     @cached_property
     def convolutional(self) -> dict[Any, float]:
-        return _means(table(runs_of(figure_5.EXPERIMENT)), "name")
+        return _means(table(figure_5.EXPERIMENT.rows()), "name")
 
     @cached_property
     def thresholds(self) -> dict[Any, float]:
-        return _means(table(runs_of(figure_3.EXPERIMENT)), "threshold")
+        return _means(table(figure_3.EXPERIMENT.rows()), "threshold")
 
     @cached_property
     def neighbours(self) -> dict[Any, float]:
-        return _lookup(neighbours.variants(runs_of(neighbours.EXPERIMENT)), "variant", "nmi")
+        return _lookup(neighbours.variants(neighbours.EXPERIMENT.rows()), "variant", "nmi")
 
     @cached_property
     def six_thresholds(self) -> pd.DataFrame:
-        return table(runs_of(figure_4.EXPERIMENT))
+        return table(figure_4.EXPERIMENT.rows())
 
     @cached_property
     def correlations(self) -> dict[Any, float]:
@@ -60,14 +55,16 @@ class Results:
 
     @cached_property
     def differences(self) -> dict[Any, float]:
-        found = figure_6.differences(table(runs_of(figure_6.EXPERIMENT)))
+        found = figure_6.differences(table(figure_6.EXPERIMENT.rows()))
         means = summary(found, ("dataset", "n_links"), tuple(figure_6.MEASURES))
         long = means.melt(["dataset", "n_links"], list(figure_6.MEASURES), "measure")
         return _lookup(long, "measure", "value")
 
 
 class WithSettings(Results):
-    """The same with other settings of S3C2, and of all methods the link sets that these have.
+    """The same with other settings of S3C2.
+
+    The other methods are averaged over the link sets that S3C2 was run on with these settings.
 
     Parameters
     ----------
@@ -88,10 +85,10 @@ class WithSettings(Results):
 
 
 def _changed(figure: Experiment, changed: Experiment, variant: str) -> dict[Any, float]:
-    """The means of a figure, with S3C2's from a variant of its settings."""
-    rows = table(runs_of(figure))
+    """The means of a figure, but S3C2 with the settings of a variant."""
+    rows = table(figure.rows())
     few = rows[(rows["link_seed"] < FULL.few_link_sets) & (rows["name"] != "S3C2")]
-    own = settings.variants(runs_of(changed))
+    own = settings.variants(changed.rows())
     own = own[own["variant"] == variant].assign(name="S3C2")
     return _OrNaN({**_means(few, "name"), **_lookup(own, "name", "nmi")})
 
@@ -106,7 +103,7 @@ class _OrNaN(dict[Any, float]):
 
 
 def _lookup(frame: pd.DataFrame, by: str, value: str) -> dict[Any, float]:
-    """(data set, the value of ``by``, links) → the value."""
+    """(data set, value of ``by``, number of links) → number."""
     keys = zip(frame["dataset"], frame[by], frame["n_links"])
     return _OrNaN(zip(keys, frame[value].astype(float)))
 
@@ -133,31 +130,31 @@ class Finding:
 
 
 def count(cases: Iterable[tuple[float, bool]], numbers: str, most: bool = False) -> Finding:
-    """Count the cases, each (a number that is NaN if runs are missing, whether it is true)."""
+    """Count the cases: each is (a number, NaN if runs are missing; whether it is true)."""
     cases = list(cases)
     known = [true for number, true in cases if not math.isnan(number)]
     return Finding(sum(known), len(known), numbers, most, len(cases) - len(known))
 
 
 def above(a: float, b: float, margin: float = 0.0) -> tuple[float, bool]:
-    """Whether a is more than b + margin; a negative margin is for "matches or beats"."""
+    """A case: is a more than b + margin? A negative margin allows a to be a little below b."""
     return (a - b, a > b + margin)
 
 
 def together(cases: Iterable[tuple[float, bool]]) -> tuple[float, bool]:
-    """One case that is true if all of these are, for a claim of several parts."""
+    """One case that is true if all of these are."""
     numbers, true = zip(*cases)
     return (sum(numbers), all(true))  # NaN if one is missing
 
 
 def pairs(values: dict[Any, float], a: str, b: str, sets: Sequence[str], n: int) -> str:
-    """Two methods at n links, side by side for every data set."""
+    """Two methods at n links, on every data set."""
     shown = (f"{TITLES[s]} {number(values[s, a, n])} / {number(values[s, b, n])}" for s in sets)
     return f"{a} / {b} at {n:,}: {', '.join(shown)}"
 
 
 def number(value: float) -> str:
-    """.743, −.012, 1.000, or – where runs are missing."""
+    """.743, −.012, 1.000, or – if runs are missing."""
     if math.isnan(value):
         return "–"
     return f"{value:.3f}".replace("0.", ".", 1).replace("-", "−")

@@ -1,15 +1,17 @@
-"""Results as CSV: a row for each run, written as it comes, with all that it takes to repeat it.
+"""Results as CSV: a row for each finished run, with what is needed to repeat it.
 
-They go to experiments/results, or to the folder that S3C2_RESULTS names.
+The files are in experiments/results, or in the folder that S3C2_RESULTS names.
 
-Columns beside the settings: scores are those of the test part. ``accuracy``, ``ml_rate`` and
-``cl_rate`` are LabNet's on uniformly drawn test pairs; ``balanced_accuracy`` is the mean of the two
-rates, which is the accuracy on pairs of which half are must-links. ``seconds_per_run`` is the time
-of the group of runs that were trained together, divided by ``group_size``; scoring is not counted,
-nor what was trained before a stop, where the group went on from there.
-``steps`` counts the steps of all stages, ``labnet_steps`` those of LabNet. ``changes`` holds the
-parameters that differ from the published ones, ``settings`` those that differ from the class's
-defaults.
+Some columns:
+
+- Scores are those of the test part. ``accuracy``, ``ml_rate`` and ``cl_rate`` are LabNet's on
+  uniformly drawn test pairs. ``balanced_accuracy`` is the mean of the two rates: the accuracy on
+  pairs of which half are must-links.
+- ``seconds_per_run`` is the time of a group of runs that were trained together, divided by
+  ``group_size``. It counts neither scoring nor the training before an interruption.
+- ``steps`` counts the steps of all stages, ``labnet_steps`` those of LabNet.
+- ``changes`` holds the parameters that differ from the published ones, in the experiments' own
+  names; ``settings`` those that differ from the class's defaults, in the names of the class.
 """
 
 from __future__ import annotations
@@ -29,13 +31,14 @@ import torch
 
 import s3c2
 
-from runs import Run, as_json
+from experiments.runs import Run, as_json
 
 try:
     import fcntl
-except ImportError:  # Windows, where nobody else should be writing
+except ImportError:  # Windows: run one experiment at a time there
     fcntl = None  # type: ignore[assignment]
 
+Rows = Sequence[dict[str, str]]  # as the file holds them
 HERE = Path(__file__).parent
 KEY = (
     "dataset", "method", "network", "semi_supervised", "variant", "threshold", "n_links",
@@ -55,15 +58,20 @@ NOT_SETTINGS = (
 )  # fmt: skip
 
 
+def elsewhere() -> str:
+    """The folder that S3C2_RESULTS names, empty if it names none."""
+    return os.environ.get("S3C2_RESULTS", "")
+
+
 def results_folder(quick: bool = False) -> Path:
-    """Where results are kept: a quick run's never among those of full runs."""
-    if "S3C2_RESULTS" in os.environ:
-        return Path(os.environ["S3C2_RESULTS"], "quick" if quick else "")
+    """Where results are kept. Quick runs have a folder of their own."""
+    if elsewhere():
+        return Path(elsewhere(), "quick" if quick else "")
     return HERE / ("quick" if quick else "results")
 
 
 def identity(run: Run) -> dict[str, str]:
-    """The columns that tell this run from all others, as the file holds them."""
+    """The columns that identify a run, as the file holds them."""
     values = {name: getattr(run, name) for name in KEY}
     values["changes"] = as_json(run.changes)
     values["must_share"] = "uniform" if run.must_share is None else run.must_share
@@ -75,7 +83,7 @@ def key(row: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """All whole rows of a ledger; none if there is no such file."""
+    """All complete rows of a ledger; none if the file does not exist."""
     if not path.exists():
         return []
     with open(path, newline="") as file:
@@ -83,21 +91,21 @@ def read(path: Path) -> list[dict[str, str]]:
     if rows and tuple(rows[0]) != COLUMNS:
         raise SystemExit(
             f"{path} has other columns than the experiments write. Move it away, or give it "
-            f"these: {','.join(COLUMNS)}"
+            f"these columns: {','.join(COLUMNS)}"
         )
     return rows
 
 
 def _whole_lines(text: str) -> list[str]:
-    """The lines that end: a kill while writing can leave a part of one."""
+    """The complete lines. A process that is killed while writing can leave half a line."""
     return text[: text.rfind("\n") + 1].splitlines(keepends=True)
 
 
 def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows and wait until they are on the disk.
 
-    Experiments that share a ledger may run side by side: each waits for the other's writing, and a
-    run that the other has written in the meantime is not written again.
+    Experiments that share a ledger may run at the same time: the file is locked while one of them
+    writes, and a run that has a row already is not written again.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a+", newline="") as file:
@@ -124,7 +132,7 @@ def missing(runs: Iterable[Run], rows: Iterable[Mapping[str, str]]) -> list[Run]
 
 
 def provenance(model: Any, source: str) -> dict[str, Any]:
-    """What made a row, and where."""
+    """Device, versions, commit and settings of a row."""
     return {
         "device": device_name(model.device),
         "precision": model.precision,
@@ -137,18 +145,23 @@ def provenance(model: Any, source: str) -> dict[str, Any]:
 
 
 def changed_settings(model: Any) -> dict[str, Any]:
-    """The parameters that decide the result and are not the class's default."""
+    """The parameters that decide the result and are not their class's default.
+
+    Those of an estimator within the model are named as in ``labnet__steps``.
+    """
     defaults = inspect.signature(type(model)).parameters
-    return {
-        name: value
-        for name, value in model.get_params(deep=False).items()
-        if name not in NOT_SETTINGS and value != defaults[name].default
-    }
+    changed: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        if hasattr(value, "get_params"):
+            changed |= {f"{name}__{own}": v for own, v in changed_settings(value).items()}
+        elif name not in NOT_SETTINGS and value != defaults[name].default:
+            changed[name] = value
+    return changed
 
 
 @cache
 def commit() -> str:
-    """S3C2_COMMIT if it is set, else git's; a + says that the code was changed since."""
+    """S3C2_COMMIT if it is set, else the commit of git; a + means uncommitted changes."""
     if "S3C2_COMMIT" in os.environ:
         return os.environ["S3C2_COMMIT"]
     try:

@@ -1,6 +1,6 @@
 """What the figures share: tables from rows, names, colours and panels.
 
-Every picture and summary is made from the rows of a ledger and from nothing else.
+Every picture and every summary is made only from the rows of a ledger.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ledger import COLUMNS, SCORES
+from experiments.ledger import COLUMNS, SCORES, Rows
 
+Drawing = tuple[pd.DataFrame, Figure]  # a picture with its numbers
 TITLES = {
     "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "letters": "Letters",
     "reuters": "Reuters", "digits": "Digits",
 }  # fmt: skip
-# Okabe and Ito's colours, told apart with any kind of colour vision; markers say the same again.
+# Okabe and Ito's colours, which colour-blind readers can tell apart. The markers differ, too.
 STYLES = {
     "S3C2": ("#0072B2", "o"),
     "S3C2, semi-supervised LabNet": ("#D55E00", "X"),
@@ -30,7 +31,7 @@ STYLES = {
     "IDEC": ("#CC79A7", "D"),
     "NNclustering": ("#56B4E9", "v"),
 }
-# LabNet's, in figures 4 and 6
+# Measures of LabNet, in figures 4 and 6
 INDICATORS = {
     "accuracy": ("LabNet's accuracy", "#0072B2", "v"),
     "balanced_accuracy": ("balanced accuracy", "#56B4E9", "s"),
@@ -43,8 +44,8 @@ NUMBERS = (
 )  # fmt: skip
 
 
-def table(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
-    """Rows of a ledger as a table, numbers as numbers, a ``name`` for each method's variant."""
+def table(rows: Rows) -> pd.DataFrame:
+    """Rows of a ledger as a table, with numbers as numbers and a ``name`` to show."""
     frame = pd.DataFrame(list(rows), columns=list(COLUMNS))
     for column in NUMBERS:
         frame[column] = pd.to_numeric(frame[column])
@@ -54,7 +55,7 @@ def table(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
 
 
 def summary(frame: pd.DataFrame, by: Sequence[str], scores: Sequence[str]) -> pd.DataFrame:
-    """Mean and spread (standard deviation) of the scores over link sets, and their number n.
+    """Mean and spread (standard deviation) of the scores over link sets, and the number n of runs.
 
     A run that diverged has no scores and does not count.
     """
@@ -65,11 +66,12 @@ def summary(frame: pd.DataFrame, by: Sequence[str], scores: Sequence[str]) -> pd
     return pd.concat(parts, axis=1).reset_index().round(5)
 
 
-def save(table: pd.DataFrame, figure: Figure, folder: Path, name: str) -> None:
-    """Write the numbers of a picture beside it."""
+def save(drawing: Drawing, folder: Path, name: str) -> None:
+    """Write the picture, and its numbers beside it."""
+    table, figure = drawing
     folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-    # Without the version of matplotlib in it the same rows give the same file.
+    # No matplotlib version inside: the same rows give the same bytes.
     figure.savefig(folder / f"{name}.png", dpi=130, metadata={"Software": None})
 
 
@@ -81,7 +83,7 @@ def grid_of_axes(lines: int, columns: int, sharey: Any = True) -> tuple[Figure, 
 
 
 def panels(datasets: Iterable[str]) -> tuple[Figure, dict[str, Axes]]:
-    """A panel for each data set, two beside each other, on one y axis."""
+    """A panel for each data set, two in a line, with a common y axis."""
     names = known(datasets)
     columns = min(2, max(1, len(names)))
     figure, grid = grid_of_axes(max(1, -(-len(names) // columns)), columns)
@@ -121,7 +123,7 @@ def curve(
     least: float = 0.0,
     **style: Any,
 ) -> None:
-    """A score, which is ``least`` at least, against the number of links, with its spread."""
+    """A score and its spread against the number of links. No score is below ``least``."""
     data = data.sort_values("n_links")
     x, y = data["n_links"].to_numpy(float), data[score].to_numpy(float)
     spread = np.nan_to_num(data[f"{score}_std"].to_numpy(float))
@@ -142,15 +144,15 @@ def legend(figure: Figure, entries: dict[str, tuple[Any, str, str]]) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def draw_methods(rows: Sequence[dict[str, str]], folder: Path, name: str) -> None:
-    """NMI of every method against the number of links, one panel a data set."""
+def draw_methods(rows: Rows) -> Drawing:
+    """NMI of every method against the number of links, a panel for each data set."""
     data = summary(table(rows), ("dataset", "name", "n_links"), ("nmi", "ari", "acc"))
     figure, axes_of = panels(data["dataset"])
     for dataset, axes in axes_of.items():
         method_curves(axes, data[data["dataset"] == dataset], "nmi")
         finish(axes, dataset, data["n_links"], "NMI")
     method_legend(figure, data["name"])
-    save(data, figure, folder, name)
+    return data, figure
 
 
 def method_curves(axes: Axes, data: pd.DataFrame, score: str) -> None:
@@ -164,7 +166,7 @@ def method_legend(figure: Figure, names: Iterable[str]) -> None:
 
 
 def finish(axes: Axes, title: str, budgets: Iterable[int], y: str) -> None:
-    """Title, ticks and names of a panel; of a data set its proper name."""
+    """Title, ticks and labels of a panel."""
     links_axis(axes, budgets)
     axes.set_title(TITLES.get(title, title), fontsize=10)
     place = axes.get_subplotspec()

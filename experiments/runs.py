@@ -1,4 +1,4 @@
-"""What is trained: one Run for each training of an experiment, and the model it stands for."""
+"""What is trained: one Run for each training of an experiment, and its model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,29 @@ from s3c2 import S3C2, baselines, published
 
 AS_PUBLISHED = "as published"
 CLUNET_STEPS = published.clunet_training().steps or 0
-REUTERS_DROPOUT = 0.5  # paper; 0.1 for the other sets
-IDEC_MUST_WEIGHT = {"fashion-mnist": 1.0}  # its authors'; 0.1 for the other sets
+REUTERS_DROPOUT = 0.5  # from the paper; 0.1 for the other data sets
+IDEC_MUST_WEIGHT = {"fashion-mnist": 1.0}  # from its authors; 0.1 for the other data sets
 PRETRAINED = Path(__file__).parent / "pretrained"  # IDEC's autoencoders, one for each data set
+
+# Names in ``Run.changes`` → parameters of S3C2. If two set the same parameter, the later one wins.
+S3C2_PARAMETERS = {
+    "dropout": ("labnet__dropout", "clunet__dropout"),
+    "threshold": ("labnet__threshold",),
+    "reconstruction_weight": ("labnet__reconstruction_weight",),
+    "n_committee": ("labnet__n_committee",),
+    "labnet_epochs": ("labnet__epochs",),
+    "labnet_steps": ("labnet__steps",),
+    "labnet_links": ("labnet__batch_links",),
+    "labnet_pairs": ("labnet__batch_pairs",),
+    "labnet_optimizer": ("labnet__optimizer",),
+    "n_restarts": ("clunet__n_restarts",),
+    "clunet_dropout": ("clunet__dropout",),
+    "clunet_steps": ("clunet__steps",),
+    "clunet_links": ("clunet__batch_links",),
+    "clunet_pairs": ("clunet__batch_pairs",),
+    "clunet_points": ("clunet__batch_points",),
+    "clunet_optimizer": ("clunet__optimizer",),
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +46,7 @@ class Sizes:
     uniform: tuple[str, ...] = ("mnist", "fashion-mnist", "reuters")
     budgets: tuple[int, ...] = (100, 200, 500, 1000, 2000, 5000)
     uniform_budgets: tuple[int, ...] = (1000, 5000, 10_000)
-    image_budgets: tuple[int, ...] = (100, 1000, 5000)  # where images are not the whole figure
+    image_budgets: tuple[int, ...] = (100, 1000, 5000)  # for settings_images
     link_sets: int = 5
     few_link_sets: int = 3
 
@@ -44,13 +64,14 @@ class Run:
     dataset : name for ``s3c2.datasets.load``
     method : a key of METHODS
     n_links : number of given links
-    link_seed : draws the links, and is the model's ``random_state``
+    link_seed : seed of the links, and the model's ``random_state``
     must_share : share of must-links among the links; None draws pairs uniformly
     network : "dense" or "convolutional"
     semi_supervised : whether LabNet also reconstructs; S3C2 only
     threshold : T; S3C2 only
-    variant : the name of what differs from the published settings
-    changes : parameters that differ from them
+    variant : a name for the settings
+    changes : parameters that differ from the published ones, in the experiments' own names:
+        rows are found by them, so they outlive the names in the library; see ``parameters``
     """
 
     dataset: str
@@ -65,11 +86,21 @@ class Run:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     def model(self) -> Any:
-        """The estimator, but for what the data set decides and where it runs."""
+        """The estimator. The number of clusters and the device are set later."""
+        own = {} if self.threshold is None else {"threshold": self.threshold}
+        given = parameters(self.method, {**own, **self.changes})
         model = METHODS[self.method](self)
-        if self.threshold is not None:
-            model.set_params(threshold=self.threshold)
-        return model.set_params(random_state=self.link_seed, verbose=0, **self.changes)
+        return model.set_params(random_state=self.link_seed, verbose=0, **given)
+
+
+def parameters(method: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Changes as parameters of the method's estimator. Names not in the table stay as they are."""
+    table = S3C2_PARAMETERS if method == "S3C2" else {}
+    given = {name: value for name, value in changes.items() if name not in table}
+    for name, theirs in table.items():  # in the order of the table
+        if name in changes:
+            given |= dict.fromkeys(theirs, changes[name])
+    return given
 
 
 def _s3c2(run: Run) -> Any:
@@ -122,7 +153,7 @@ def grid(
 
 
 def shortened(run: Run, steps: int) -> Run:
-    """The same run with so many CluNet steps in place of 3,000, and all lengths cut alike."""
+    """The same run with ``steps`` CluNet steps instead of 3,000, other lengths in proportion."""
     own = {
         name: max(1, round(value * steps / CLUNET_STEPS)) if name.endswith("_steps") else value
         for name, value in run.changes.items()
@@ -131,7 +162,7 @@ def shortened(run: Run, steps: int) -> Run:
 
 
 def _short(run: Run, steps: int) -> dict[str, Any]:
-    """Few steps and small networks; for images also small batches, and the dense dropout."""
+    """Few steps and small networks; for images also small batches and less dropout."""
     if run.method == "IDEC":
         epochs = max(1, steps // 15)
         lengths = {"layer_epochs": epochs, "whole_epochs": epochs, "epochs": epochs, "n_init": 2}
@@ -142,7 +173,7 @@ def _short(run: Run, steps: int) -> dict[str, Any]:
     steps = max(1, steps // 2)
     if run.method == "NNclustering":
         return {"steps": steps, "batch_links": 30}
-    # Half of the units dropped is too much for what so few steps on 8 × 8 pixels learn.
+    # A dropout of 0.5 is too much for so few steps on 8 × 8 pixels.
     dropout = {"dropout": published.DROPOUT["dense"]}
     if run.method == "S3C2":
         pairs = {"labnet_pairs": 60} if run.semi_supervised else {}
@@ -153,9 +184,9 @@ def _short(run: Run, steps: int) -> dict[str, Any]:
 
 
 def groups(runs: Sequence[Run], limit: int) -> list[list[Run]]:
-    """Runs that ``fit_many`` can train together, about ``limit`` at most in a group.
+    """Runs that ``fit_many`` can train together, in groups of about ``limit`` at most.
 
-    Runs on the same links stay together: those that differ in the threshold share a LabNet.
+    Runs on the same links stay together: if only the threshold differs, they share a LabNet.
     """
     kinds: dict[Any, dict[Any, list[Run]]] = {}
     for run in runs:
@@ -166,7 +197,7 @@ def groups(runs: Sequence[Run], limit: int) -> list[list[Run]]:
     found = []
     for families in kinds.values():
         group: list[Run] = []
-        # Stable, and by budget: LabNets of one length train together.
+        # In the order of budgets: LabNets that train equally long come together.
         for _, family in sorted(families.items(), key=lambda item: item[0][0]):
             if group and len(group) + len(family) > limit:
                 found.append(group)
@@ -177,5 +208,5 @@ def groups(runs: Sequence[Run], limit: int) -> list[list[Run]]:
 
 
 def as_json(settings: Mapping[str, Any]) -> str:
-    """Settings in one line that does not depend on their order."""
+    """Settings in one line, in a fixed order."""
     return json.dumps(settings, sort_keys=True, separators=(",", ":"))

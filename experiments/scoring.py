@@ -19,7 +19,7 @@ CHUNK = 20_000  # pairs compared at a time
 
 
 def test_pairs(y_test: np.ndarray) -> Links:
-    """Distinct pairs of test rows, uniformly drawn: 200,000, or all where there are fewer."""
+    """Distinct pairs of test rows, uniformly drawn: 200,000, or all if there are fewer."""
     all_pairs = len(y_test) * (len(y_test) - 1) // 2
     return Links.from_labels(
         y_test, min(TEST_PAIRS, all_pairs), must_share=None, random_state=PAIR_SEED
@@ -29,7 +29,7 @@ def test_pairs(y_test: np.ndarray) -> Links:
 def scores(
     models: Sequence[Any], X_test: np.ndarray, y_test: np.ndarray, pairs: Links
 ) -> list[dict[str, Any]]:
-    """The columns ``ledger.SCORES`` and the steps of each model; none for one that diverged."""
+    """The columns ``ledger.SCORES`` and the steps of each model; none if it diverged."""
     distances: dict[int, tuple[np.ndarray, np.ndarray]] = {}
     return [
         _scores(model, X_test, y_test, pairs, distances) if _fitted(model) else {}
@@ -46,7 +46,7 @@ def _scores(model, X_test, y_test, pairs, distances) -> dict[str, Any]:
         "acc": metrics.acc(y_test, labels),
     }
     if hasattr(model, "labnet_"):
-        encoder = id(model.labnet_.encoder_)  # thresholds share it
+        encoder = id(model.labnet_.encoder_)  # models with other thresholds share it
         if encoder not in distances:
             distances[encoder] = pair_distances(model.labnet_, X_test, pairs)
         must, cannot = (are_must_links(d2, model.threshold_) for d2 in distances[encoder])
@@ -62,7 +62,7 @@ def _scores(model, X_test, y_test, pairs, distances) -> dict[str, Any]:
 
 
 def pair_distances(labnet: Any, X: np.ndarray, pairs: Links) -> tuple[np.ndarray, np.ndarray]:
-    """Squared distances of pairs of one class, and of two; each row is represented once."""
+    """Squared distances of must-links and of cannot-links. A row goes through LabNet once."""
     h = torch.from_numpy(labnet.transform(X)).to(next(labnet.encoder_.parameters()).device)
     must, cannot = (
         torch.cat(
@@ -77,7 +77,7 @@ def pair_distances(labnet: Any, X: np.ndarray, pairs: Links) -> tuple[np.ndarray
 
 
 def steps(history: dict[str, Any]) -> dict[str, int]:
-    """Steps of all stages together, and of LabNet where there is one."""
+    """Steps of all stages together, and of LabNet if the method has one."""
     stages = {"only": history} if "loss" in history else history
     lengths = {stage: len(terms["loss"]) for stage, terms in stages.items()}
     counted = {"steps": sum(lengths.values())}

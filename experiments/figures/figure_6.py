@@ -1,22 +1,20 @@
 """Figure 6: what the semi-supervised LabNet changes: NMI, accuracy, ML rate and CL rate.
 
-    python experiments/figure_6.py --device cuda --precision bf16
+    python -m experiments figure_6 --device cuda --precision bf16
 
 Semi-supervised minus supervised on the same links, mean and spread over link sets. The runs are
-S3C2's of figure 5, in results/convolutional.csv.
+those of S3C2 in figure 5. Rows in results/convolutional.csv.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import pandas as pd
 
-import figure_5
-from plots import INDICATORS, curve, finish, legend, panels, save, summary, table
-from runner import Experiment, main
-from runs import Run, Sizes
+from experiments.experiment import Experiment
+from experiments.figures import figure_5
+from experiments.ledger import Rows
+from experiments.plots import INDICATORS, Drawing, curve, finish, legend, panels, summary, table
+from experiments.runs import Run, Sizes
 
 MEASURES = {"nmi": ("NMI", "black", "o"), **INDICATORS}
 
@@ -36,7 +34,7 @@ def differences(frame: pd.DataFrame) -> pd.DataFrame:
     return (semi - supervised).dropna(how="all").reset_index()
 
 
-def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
+def draw(rows: Rows) -> Drawing:
     data = summary(differences(table(rows)), ("dataset", "n_links"), tuple(MEASURES))
     figure, axes_of = panels(data["dataset"])
     for dataset, axes in axes_of.items():
@@ -46,10 +44,7 @@ def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
         axes.axhline(0, color="0.4", linewidth=0.8)
         finish(axes, dataset, data["n_links"], "semi-supervised − supervised")
     legend(figure, {name: (colour, marker, "-") for name, colour, marker in MEASURES.values()})
-    save(data, figure, folder, "figure_6")
+    return data, figure
 
 
-EXPERIMENT = Experiment("figure_6", "convolutional", runs, draw, group=5)
-
-if __name__ == "__main__":
-    main(EXPERIMENT, __doc__)
+EXPERIMENT = Experiment(__name__, "convolutional", runs, draw, group=5)

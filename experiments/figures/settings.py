@@ -1,25 +1,26 @@
-"""What it takes: S3C2 as published, with one of the authors' script's settings at a time, and all.
+"""Settings: S3C2 as published, with one setting of the authors' script at a time, and with all.
 
-    python experiments/settings.py --device cuda --precision bf16
+    python -m experiments settings --device cuda --precision bf16
 
-The paper is silent on some settings, and its script differs in others. Each variant changes one of
-them; "the script's settings" changes all that differ (the Reuters LabNet's softmax output apart).
-With T = 0 LabNet is not asked: every random pair is a cannot-link. Dense networks, balanced links,
-three link sets; d-graph for comparison; rows in results/dense.csv.
+The paper does not give some settings, and the authors' script differs in others. Each variant
+changes one of them. "The script's settings" changes all that differ, except the softmax output of
+LabNet on Reuters. With T = 0 LabNet is not used: every random pair is a cannot-link. Dense
+networks, balanced links, three link sets, d-graph for comparison. Rows in results/dense.csv.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
-from plots import TITLES, grid_of_axes, known, save, short, summary, table
-from runner import Experiment, main
-from runs import AS_PUBLISHED, Run, Sizes, grid
+from experiments.experiment import Experiment
+from experiments.ledger import Rows
+from experiments.plots import TITLES, Drawing, grid_of_axes, known, short, summary, table
+from experiments.runs import AS_PUBLISHED, Run, Sizes, grid
 
 THRESHOLDS = {"T = 0.09 (d < 0.3)": 0.09, "T = 0 (no LabNet)": 0.0}
 ON_D = 0.09  # d < 0.3
@@ -56,7 +57,7 @@ def runs(sizes: Sizes) -> list[Run]:
     return found
 
 
-def variants(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
+def variants(rows: Rows) -> pd.DataFrame:
     """Mean and spread of every variant."""
     frame = table(rows)
     for name, T in THRESHOLDS.items():
@@ -69,10 +70,8 @@ def variants(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
     return summary(frame, ("dataset", "variant", "n_links"), scores)
 
 
-def draw(
-    rows: Sequence[dict[str, str]], folder: Path, name: str = "settings", order: Any = ORDER
-) -> None:
-    """NMI of each variant, coloured by its difference to the published settings."""
+def draw(rows: Rows, order: Sequence[str] = ORDER) -> Drawing:
+    """NMI of each variant, coloured by its difference from the published settings."""
     data = variants(rows)
     names, budgets = known(data["dataset"]), sorted(data["n_links"].unique())
     columns = min(2, max(1, len(names)))
@@ -83,22 +82,23 @@ def draw(
             index="variant", columns="n_links", values="nmi"
         )
         nmi = here.reindex(index=list(order), columns=budgets).to_numpy(float)
-        gain = nmi - nmi[order.index(AS_PUBLISHED)]
-        axes.imshow(gain, cmap="PuOr", vmin=-0.4, vmax=0.4, aspect="auto")
-        for (line, column), value in np.ndenumerate(nmi):
-            if np.isfinite(value):
-                ink = "white" if abs(gain[line, column]) > 0.22 else "black"
-                text = f"{value:.2f}".replace("0.", ".", 1)
-                axes.text(column, line, text, ha="center", va="center", fontsize=8, color=ink)
+        _cells(axes, nmi, nmi - nmi[order.index(AS_PUBLISHED)])
         axes.set_title(TITLES[dataset], fontsize=10)
         axes.set_xticks(range(len(budgets)), [short(n) for n in budgets], fontsize=8)
         axes.set_yticks(range(len(order)), order, fontsize=8)
         axes.tick_params(length=0)
     figure.supxlabel("links; purple is better than as published, orange worse", fontsize=9)
-    save(data, figure, folder, name)
+    return data, figure
 
 
-EXPERIMENT = Experiment("settings", "dense", runs, draw)
+def _cells(axes: Axes, nmi: np.ndarray, gain: np.ndarray) -> None:
+    """A cell for each variant and number of links: (variants, budgets)."""
+    axes.imshow(gain, cmap="PuOr", vmin=-0.4, vmax=0.4, aspect="auto")
+    for (line, column), value in np.ndenumerate(nmi):
+        if np.isfinite(value):
+            ink = "white" if abs(gain[line, column]) > 0.22 else "black"
+            text = f"{value:.2f}".replace("0.", ".", 1)
+            axes.text(column, line, text, ha="center", va="center", fontsize=8, color=ink)
 
-if __name__ == "__main__":
-    main(EXPERIMENT, __doc__)
+
+EXPERIMENT = Experiment(__name__, "dense", runs, draw)

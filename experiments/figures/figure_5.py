@@ -1,19 +1,19 @@
 """Figure 5: NMI against the number of links with convolutional networks, on images.
 
-    python experiments/figure_5.py --device cuda --precision bf16
+    python -m experiments figure_5 --device cuda --precision bf16
 
 S3C2 with supervised and with semi-supervised LabNet (λ = 0.05), d-graph and DCPR on CluNet's
 convolutional network, IDEC on a convolutional autoencoder, NNclustering on LeNet. Balanced links,
-five link sets; rows in results/convolutional.csv.
+five link sets. Rows in results/convolutional.csv.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from plots import draw_methods
-from runner import Experiment, main
-from runs import METHODS, Run, Sizes, grid
+from experiments.experiment import Experiment
+from experiments.plots import draw_methods
+from experiments.runs import METHODS, Run, Sizes, grid
 
 
 def runs(sizes: Sizes) -> list[Run]:
@@ -28,9 +28,4 @@ def runs(sizes: Sizes) -> list[Run]:
     ]
 
 
-EXPERIMENT = Experiment(
-    "figure_5", "convolutional", runs, partial(draw_methods, name="figure_5"), group=5
-)
-
-if __name__ == "__main__":
-    main(EXPERIMENT, __doc__)
+EXPERIMENT = Experiment(__name__, "convolutional", runs, draw_methods, group=5)

@@ -1,15 +1,12 @@
 """Figure 1: the contrastive loss of LabNet for both kinds of pairs, against the squared distance.
 
-    python experiments/figure_1.py
+    python -m experiments figure_1
 
-The two losses cross at d² = 1/4. (The paper's reason for T = 1/2 is a slip: at d² = 1/2 the
-cannot-link loss is 0.086, the must-link loss 0.5.)
+The two losses cross at d² = 1/4. The paper argues for T = 1/2 with
+equal losses, which is a mistake: there the cannot-link loss is 0.086, the must-link loss 0.5.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,8 +15,9 @@ from matplotlib.figure import Figure
 
 from s3c2 import losses, published
 
-from plots import save
-from runner import Experiment, main
+from experiments.experiment import Experiment
+from experiments.ledger import Rows
+from experiments.plots import Drawing
 
 MUST, CANNOT = "#0072B2", "#D55E00"
 CROSSING = 0.25
@@ -35,7 +33,7 @@ def curves() -> pd.DataFrame:
     return pd.DataFrame({"d2": d2, "must_link_loss": must, "cannot_link_loss": cannot}).round(6)
 
 
-def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
+def draw(rows: Rows) -> Drawing:
     data = curves()
     figure = Figure(figsize=(5.2, 3.4), layout="constrained")
     axes = figure.subplots()
@@ -57,10 +55,7 @@ def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
     )
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    save(data, figure, folder, "figure_1")
+    return data, figure
 
 
-EXPERIMENT = Experiment("figure_1", "dense", lambda sizes: [], draw)
-
-if __name__ == "__main__":
-    main(EXPERIMENT, __doc__)
+EXPERIMENT = Experiment(__name__, "dense", lambda sizes: [], draw)

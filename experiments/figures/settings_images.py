@@ -1,11 +1,11 @@
-"""What it takes with convolutional networks: S3C2 with one setting changed at a time.
+"""Settings of convolutional networks: S3C2 with one setting changed at a time.
 
-    python experiments/settings_images.py --device cuda --precision bf16
+    python -m experiments settings_images --device cuda --precision bf16
 
-The paper gives the convolutional networks' dropout no rate; the script's is 0.5. Here it is 0.1 and
-0, and the threshold is that of the script, or 0: then LabNet is not asked. The semi-supervised
-LabNet has λ = 0.05 on the reconstruction error summed over pixels, or on their mean, or the λ of
-the script. Balanced links, three link sets; d-graph for comparison; rows in
+The paper gives no dropout rate for convolutional networks; the authors' script has 0.5. The
+variants have 0.1 and 0. Others have the script's threshold, or T = 0, where LabNet is not used. The
+semi-supervised LabNet has λ = 0.05 on the sum of the reconstruction error over pixels, or on the
+mean, or it has the script's λ. Balanced links, three link sets, d-graph for comparison. Rows in
 results/convolutional.csv.
 """
 
@@ -16,9 +16,9 @@ from typing import Any
 
 from s3c2 import published
 
-from runner import Experiment, main
-from runs import AS_PUBLISHED, Run, Sizes, grid
-from settings import ON_D, SEMI_SUPERVISED, THRESHOLDS, draw
+from experiments.experiment import Experiment
+from experiments.figures.settings import ON_D, SEMI_SUPERVISED, THRESHOLDS, draw
+from experiments.runs import AS_PUBLISHED, Run, Sizes, grid
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "dropout 0.1": {"dropout": 0.1},
@@ -52,10 +52,4 @@ def runs(sizes: Sizes) -> list[Run]:
     ]  # fmt: skip
 
 
-EXPERIMENT = Experiment(
-    "settings_images", "convolutional", runs,
-    partial(draw, name="settings_images", order=ORDER), group=9,
-)  # fmt: skip
-
-if __name__ == "__main__":
-    main(EXPERIMENT, __doc__)
+EXPERIMENT = Experiment(__name__, "convolutional", runs, partial(draw, order=ORDER), group=9)

@@ -1,21 +1,19 @@
 """d-graph with 10, 30 and 100 neighbours: the paper's footnote.
 
-    python experiments/neighbours.py --device cuda --precision bf16
+    python -m experiments neighbours --device cuda --precision bf16
 
-Dense networks, balanced links, five link sets. The runs with 30 are those of figure 2; rows in
+Dense networks, balanced links, five link sets. The runs with 30 are those of figure 2. Rows in
 results/dense.csv.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import pandas as pd
 
-from plots import curve, finish, legend, panels, save, summary, table
-from runner import Experiment, main
-from runs import AS_PUBLISHED, Run, Sizes, grid
+from experiments.experiment import Experiment
+from experiments.ledger import Rows
+from experiments.plots import Drawing, curve, finish, legend, panels, summary, table
+from experiments.runs import AS_PUBLISHED, Run, Sizes, grid
 
 CHANGED = {f"{n} neighbours": {"n_neighbors": n} for n in (10, 100)}
 STYLES = {
@@ -36,14 +34,14 @@ def runs(sizes: Sizes) -> list[Run]:
     ]  # fmt: skip
 
 
-def variants(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
+def variants(rows: Rows) -> pd.DataFrame:
     """Mean and spread for every number of neighbours."""
     frame = table(rows)
     frame["variant"] = frame["variant"].replace(AS_PUBLISHED, "30 neighbours")
     return summary(frame, ("dataset", "variant", "n_links"), ("nmi", "ari", "acc"))
 
 
-def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
+def draw(rows: Rows) -> Drawing:
     data = variants(rows)
     figure, axes_of = panels(data["dataset"])
     for dataset, axes in axes_of.items():
@@ -52,10 +50,7 @@ def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
             curve(axes, here, "nmi", colour, marker)
         finish(axes, dataset, data["n_links"], "NMI")
     legend(figure, STYLES)
-    save(data, figure, folder, "neighbours")
+    return data, figure
 
 
-EXPERIMENT = Experiment("neighbours", "dense", runs, draw)
-
-if __name__ == "__main__":
-    main(EXPERIMENT, __doc__)
+EXPERIMENT = Experiment(__name__, "dense", runs, draw)

@@ -1,21 +1,19 @@
 """Figure 3: NMI of S3C2 with different thresholds T against the number of links.
 
-    python experiments/figure_3.py --device cuda --precision bf16
+    python -m experiments figure_3 --device cuda --precision bf16
 
-Six thresholds as in the paper; T = 0, 0.03 and 0.09 as a supplement (0.09 is what the authors'
-script compares with: d < 0.3). T = 0.3 are the runs of figure 2; rows in results/dense.csv.
+The six thresholds of the paper, and also T = 0, 0.03 and 0.09. (The authors' script has d < 0.3,
+which is T = 0.09.) The runs with T = 0.3 are those of figure 2. Rows in results/dense.csv.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import matplotlib
 
-from plots import curve, finish, legend, panels, save, summary, table
-from runner import Experiment, main
-from runs import Run, Sizes, grid
+from experiments.experiment import Experiment
+from experiments.ledger import Rows
+from experiments.plots import Drawing, curve, finish, legend, panels, summary, table
+from experiments.runs import Run, Sizes, grid
 
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 SUPPLEMENT = (0.0, 0.03, 0.09)
@@ -29,7 +27,7 @@ def runs(sizes: Sizes) -> list[Run]:
     ]
 
 
-def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
+def draw(rows: Rows) -> Drawing:
     scores = ("nmi", "ari", "acc", "accuracy", "balanced_accuracy", "ml_rate", "cl_rate")
     data = summary(table(rows), ("dataset", "threshold", "n_links"), scores)
     colours = matplotlib.colormaps["viridis"].resampled(len(THRESHOLDS) + 1)
@@ -42,10 +40,7 @@ def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
             curve(axes, here, "nmi", colour, marker, band=0.06, linestyle=line)
         finish(axes, dataset, data["n_links"], "NMI")
     legend(figure, {f"T = {T:g}": style for T, style in styles.items()})
-    save(data, figure, folder, "figure_3")
+    return data, figure
 
 
-EXPERIMENT = Experiment("figure_3", "dense", runs, draw)
-
-if __name__ == "__main__":
-    main(EXPERIMENT, __doc__)
+EXPERIMENT = Experiment(__name__, "dense", runs, draw)

@@ -1,27 +1,26 @@
-"""Figure 4: how NMI goes with LabNet's accuracy, must-link rate and cannot-link rate.
+"""Figure 4: how NMI correlates with LabNet's accuracy, must-link rate and cannot-link rate.
 
-    python experiments/figure_4.py --device cuda --precision bf16
+    python -m experiments figure_4 --device cuda --precision bf16
 
 Pearson's correlation for each number of links and data set: over the 30 runs of six thresholds and
-five link sets, and over the five at T = 0.3. The runs are those of figure 3, in results/dense.csv.
+five link sets, and over the five at T = 0.3. The runs are those of figure 3. Rows in
+results/dense.csv.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from s3c2 import published
 
-from figure_3 import THRESHOLDS
-from plots import INDICATORS, finish, grid_of_axes, known, legend, save, table
-from runner import Experiment, main
-from runs import Run, Sizes, grid
+from experiments.experiment import Experiment
+from experiments.figures.figure_3 import THRESHOLDS
+from experiments.ledger import Rows
+from experiments.plots import INDICATORS, Drawing, finish, grid_of_axes, known, legend, table
+from experiments.runs import Run, Sizes, grid
 
-LINES = {"cl_rate": ":"}  # often on top of the accuracy
+LINES = {"cl_rate": ":"}  # its line is often the same as that of the accuracy
 OVER = ("six thresholds", "T = 0.3")
 
 
@@ -34,7 +33,7 @@ def runs(sizes: Sizes) -> list[Run]:
 
 
 def correlations(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row for each data set, number of links, set of runs and indicator."""
+    """A row for each data set, number of links, set of runs and indicator."""
     at_published = frame[frame["threshold"] == published.THRESHOLD]
     return pd.DataFrame(
         [
@@ -51,7 +50,7 @@ def correlations(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def pearson(x: pd.Series, y: pd.Series) -> float:
-    """Pearson's correlation; NaN where either does not vary."""
+    """Pearson's correlation; NaN if one of the two is constant."""
     both = np.stack([x, y]).astype(float)
     both = both[:, np.isfinite(both).all(0)]
     if both.shape[1] < 2:
@@ -61,7 +60,7 @@ def pearson(x: pd.Series, y: pd.Series) -> float:
     return round(float((a * b).sum() / scale), 6) if scale > 0 else float("nan")
 
 
-def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
+def draw(rows: Rows) -> Drawing:
     data = correlations(table(rows))
     names = known(data["dataset"])
     figure, axes_of = grid_of_axes(len(OVER), max(1, len(names)))
@@ -77,10 +76,7 @@ def draw(rows: Sequence[dict[str, str]], folder: Path) -> None:
             axes.set_ylim(-1.05, 1.05)
             finish(axes, dataset, data["n_links"], f"correlation with NMI\n({over})")
     legend(figure, {name: (*look, LINES.get(i, "-")) for i, (name, *look) in INDICATORS.items()})
-    save(data, figure, folder, "figure_4")
+    return data, figure
 
 
-EXPERIMENT = Experiment("figure_4", "dense", runs, draw)
-
-if __name__ == "__main__":
-    main(EXPERIMENT, __doc__)
+EXPERIMENT = Experiment(__name__, "dense", runs, draw)

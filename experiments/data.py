@@ -1,0 +1,67 @@
+"""The data sets of runs, loaded once, and the links drawn from their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from s3c2 import Links, datasets
+from s3c2.errors import DatasetError
+
+from experiments import scoring
+from experiments.runs import Run
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A data set in the shape that a network takes, with its test pairs."""
+
+    X_train: Any
+    y_train: Any
+    X_test: Any
+    y_test: Any
+    n_clusters: int
+    source: str
+    pairs: Links
+
+
+@cache
+def load(name: str, network: str) -> Prepared:
+    """Vectors for dense networks, images for convolutional ones."""
+    data = datasets.load(name)
+    X_train, X_test = (
+        X.reshape(len(X), -1) if network == "dense" else X for X in (data.X_train, data.X_test)
+    )
+    return Prepared(
+        X_train, data.y_train, X_test, data.y_test, data.n_clusters, data.source,
+        scoring.test_pairs(data.y_test),
+    )  # fmt: skip
+
+
+def check(runs: Sequence[Run]) -> None:
+    """Load all data sets of the runs, and name every one that is missing."""
+    failed: dict[str, str] = {}
+    wanted = dict.fromkeys((run.dataset, run.network) for run in runs)
+    for name, network in wanted:
+        try:
+            load(name, network)
+        except DatasetError as error:
+            failed[name] = str(error)
+    if failed:
+        others = list(dict.fromkeys(name for name, _ in wanted if name not in failed))
+        hint = f" Or run the others alone: --dataset {' '.join(others)}" if others else ""
+        raise DatasetError("\n".join(failed.values()) + hint)
+
+
+def links_of(runs: Sequence[Run], y: Any) -> list[Links]:
+    """The given links of each run. Runs with the same links share one object."""
+    keys = [(run.n_links, run.must_share, run.link_seed) for run in runs]
+    drawn = {
+        (n_links, must_share, seed): Links.from_labels(
+            y, n_links, must_share=must_share, random_state=seed
+        )
+        for n_links, must_share, seed in set(keys)
+    }
+    return [drawn[key] for key in keys]

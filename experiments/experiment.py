@@ -1,0 +1,66 @@
+"""What an experiment is: the runs it needs, and a picture of their rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments import ledger
+from experiments.ledger import Rows
+from experiments.plots import Drawing, save
+from experiments.runs import FULL, Run, Sizes
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of the paper.
+
+    Attributes
+    ----------
+    module : ``__name__`` of its file, which gives its name and its text
+    ledger : name of the CSV that holds its runs; experiments may share one
+    runs : sizes → the runs it needs
+    draw : the rows of its runs → a picture and its numbers
+    group : how many runs are trained together at most
+    """
+
+    module: str
+    ledger: str
+    runs: Callable[[Sizes], list[Run]]
+    draw: Callable[[Rows], Drawing]
+    group: int = 60
+
+    @property
+    def name(self) -> str:
+        """The name of its file, as in ``figure_2``."""
+        return self.module.rpartition(".")[2]
+
+    @property
+    def title(self) -> str:
+        """The name as a page shows it, as in ``Figure 2``."""
+        return self.name.replace("_", " ").capitalize()
+
+    @property
+    def text(self) -> str:
+        """The docstring of its file."""
+        return getattr(sys.modules.get(self.module), "__doc__", None) or ""
+
+    def path(self, folder: Path) -> Path:
+        """The CSV of its runs."""
+        return folder / f"{self.ledger}.csv"
+
+    def rows(self) -> Rows:
+        """The rows of its full runs."""
+        return rows_of(self.runs(FULL), self.path(ledger.results_folder()))
+
+    def write(self, rows: Rows, folder: Path) -> None:
+        """Draw the rows: NAME.png, and its numbers in NAME.csv."""
+        save(self.draw(rows), folder, self.name)
+
+
+def rows_of(runs: Sequence[Run], path: Path) -> Rows:
+    """The rows of these runs."""
+    wanted = {ledger.key(ledger.identity(run)) for run in runs}
+    return [row for row in ledger.read(path) if ledger.key(row) in wanted]

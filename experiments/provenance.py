@@ -1,0 +1,112 @@
+"""Where the rows come from: seconds, data, versions and commits; and which rows are missing."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from experiments import ledger
+from experiments.catalogue import experiments
+from experiments.experiment import Experiment, rows_of
+from experiments.figures import figure_2
+from experiments.markdown import NO_RUNS, markdown
+from experiments.plots import TITLES, table
+from experiments.runs import FULL, Run
+
+PROFILE = Path(__file__).parent.parent / "benchmarks" / "results" / "gpu-profile.csv"
+
+
+def own_runs() -> Iterator[tuple[Experiment, list[Run]]]:
+    """Each experiment with its runs. A shared run belongs to the first experiment that needs it."""
+    seen: set[tuple[str, ...]] = set()
+    for experiment in experiments().values():
+        runs = {
+            (experiment.ledger, *ledger.key(ledger.identity(run))): run
+            for run in experiment.runs(FULL)
+        }
+        yield experiment, [run for key, run in runs.items() if key not in seen]
+        seen |= runs.keys()
+
+
+def own_rows() -> Iterator[tuple[Experiment, pd.DataFrame]]:
+    """Each experiment with the rows of its own runs."""
+    for experiment, runs in own_runs():
+        yield experiment, table(rows_of(runs, experiment.path(ledger.results_folder())))
+
+
+def times() -> str:
+    """Seconds of training."""
+    lines: list[list[object]] = []
+    for experiment, frame in own_rows():
+        title = experiment.title
+        for (name, device, precision), part in frame.groupby(["name", "device", "precision"]):
+            lines.append([title, name, *_time(part), device, precision])
+        if experiment is figure_2.EXPERIMENT and len(frame):
+            fast = frame[frame["name"].isin(["S3C2", "d-graph", "DCPR"])]
+            lines.append([title, "S3C2, d-graph and DCPR together", *_time(fast), "", ""])
+    head = ["", "method", "trainings", "seconds", "device", "precision"]
+    return markdown(head, lines) if lines else NO_RUNS
+
+
+def _time(frame: pd.DataFrame) -> tuple[int, str]:
+    return len(frame), f"{frame['seconds_per_run'].sum():,.0f}"
+
+
+def idec_time() -> str:
+    """GPU time of IDEC's steps, from the profiled time of one step of one model."""
+    with open(PROFILE, newline="") as file:
+        whole = {row["step"]: float(row["us"]) for row in csv.DictReader(file)
+                 if row["kernel"] == "all"}  # fmt: skip
+    ms = {
+        network: whole[f"{count} {network} IDECs, bf16"] / count / 1000
+        for network, count in (("dense", 15), ("convolutional", 5))
+    }
+    lines = []
+    for experiment, frame in own_rows():
+        for network, part in frame[frame["method"] == "IDEC"].groupby("network"):
+            steps, each = part["steps"].sum(), ms[str(network)]
+            cells = len(part), f"{steps:,.0f}", f"{each:.2f}", f"{steps * each / 1000:,.0f}"
+            lines.append([experiment.title, network, *cells])
+    head = ["IDEC", "network", "trainings", "steps", "ms of a step", "seconds"]
+    return markdown(head, lines) if lines else NO_RUNS
+
+
+def provenance() -> str:
+    """What made the rows of each ledger: data, versions and commits."""
+    parts: dict[str, list[pd.DataFrame]] = {}
+    for experiment, frame in own_rows():
+        if len(frame):
+            parts.setdefault(experiment.ledger, []).append(frame)
+    lines = []
+    for name, frames in sorted(parts.items()):
+        frame = pd.concat(frames)
+        cells = [_distinct(frame[column]) for column in ("source", "s3c2", "torch", "commit")]
+        lines.append([f"[`{name}.csv`](../experiments/results/{name}.csv)", len(frame), *cells])
+    head = ["file", "rows", "data", "s3c2", "torch", "commit"]
+    return markdown(head, lines) if lines else NO_RUNS
+
+
+def _distinct(column: pd.Series) -> str:
+    return ", ".join(sorted(set(column)))
+
+
+def missing_runs() -> str:
+    """The runs that have no row yet; empty if there are none."""
+    lines = []
+    for experiment, wanted in own_runs():
+        rows = ledger.read(experiment.path(ledger.results_folder()))
+        todo = ledger.missing(wanted, rows)
+        if todo:
+            kinds = dict.fromkeys(f"{run.method} on {TITLES[run.dataset]}" for run in todo)
+            lines.append(
+                f"- {experiment.title}: {len(todo)} of {len(wanted)} runs ({', '.join(kinds)})\n"
+            )
+    if not lines:
+        return ""
+    return (
+        "These runs are still missing. Their cells in the tables hold a –, and the verdicts are "
+        "those so far:\n\n" + "".join(lines)
+    )
