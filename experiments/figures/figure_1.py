@@ -28,7 +28,7 @@ def curves() -> pd.DataFrame:
     d2 = torch.linspace(0, 1, 201, dtype=torch.float64)
     one = torch.ones(len(d2), 1, dtype=torch.float64)
     must, cannot = (
-        losses.contrastive(d2[:, None], torch.full(one.shape, kind), one) for kind in (True, False)
+        losses.contrastive(d2[:, None], same * one, one) for same in (1, 0)
     )
     return pd.DataFrame({"d2": d2, "must_link_loss": must, "cannot_link_loss": cannot}).round(6)
 
