@@ -27,9 +27,7 @@ def curves() -> pd.DataFrame:
     """Both losses of a single pair, from d² = 0 to 1."""
     d2 = torch.linspace(0, 1, 201, dtype=torch.float64)
     one = torch.ones(len(d2), 1, dtype=torch.float64)
-    must, cannot = (
-        losses.contrastive(d2[:, None], same * one, one) for same in (1, 0)
-    )
+    must, cannot = (losses.contrastive(d2[:, None], same * one, one) for same in (1, 0))
     return pd.DataFrame({"d2": d2, "must_link_loss": must, "cannot_link_loss": cannot}).round(6)
 
 

@@ -93,7 +93,7 @@ def fit_clunets(
 def train_clunets(
     settings: CluNet, fitting: Fitting[Any], replicas: Sequence[CluNetReplica], pools: Pools
 ) -> list[Trained]:
-    """Train CluNets on the same rows, in as few stacks as are good for them."""
+    """Train CluNets on the same rows, in as few stacks as suit the device."""
     rows, how = fitting.rows, settings._training()
 
     def step_losses(some: Sequence[CluNetReplica], network: Stack) -> Losses:

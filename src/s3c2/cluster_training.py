@@ -46,7 +46,7 @@ def train_cluster_networks(
     step_losses: Callable[[Sequence[R], Stack], Losses],
     batch: int,
 ) -> list[Trained]:
-    """Train cluster networks on the same rows, in as few stacks as are good for them.
+    """Train cluster networks on the same rows, in as few stacks as suit the device.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 X and links come in; LabNet learns a representation in which linked rows are near (stage one); a
 threshold T turns its distances into must-links and cannot-links; CluNet learns the clusters from
-pairs that are labelled so (stage two). `S3C2.fit` and `S3C2._learn` below are that, in this order.
+pairs labelled in this way (stage two). `S3C2.fit` and `S3C2._learn` show it in this order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     """Clustering by example: clusters learned from must-links and cannot-links.
 
     LabNet learns from the given links to label any pair of rows; CluNet learns the clusters from
-    the pairs so labelled, and from the given links.
+    pairs that LabNet labelled, and from the given links.
 
     Parameters
     ----------

@@ -152,7 +152,7 @@ class LabNetPlan:
 def _train(
     settings: LabNet, fitting: Fitting[Any], replicas: Sequence[LabNetReplica]
 ) -> list[Trained]:
-    """Train LabNets on the same rows, in as few stacks as are good for them."""
+    """Train LabNets on the same rows, in as few stacks as suit the device."""
     rows, precision = fitting.rows, settings.precision
     architecture = settings._architecture(settings.dropout, settings.decoder)
     how = settings._training()

@@ -141,7 +141,7 @@ def _reading(saved: Saved, scale: str | None) -> Reading:
             for part in ("shift", "factor")
         ]
         if not all(np.isfinite(array).all() for array in arrays):
-            raise StorageError("the scaling holds what is no number.")
+            raise StorageError("the scaling holds NaN or infinity.")
         scaling = Scaling(*arrays)
     as_names = None if names is None else np.array(names, dtype=object)
     return Reading(shape, shape[0], as_names, scaling)

@@ -32,8 +32,8 @@ class DCPR(Baseline, LinkClusterer):
     """DCPR (Pei, Fern, Tjahja, Rosales 2016) as the paper runs it, with CluNet's network and batch.
 
     The loss is the negative log-likelihood of the given links plus H(Y|X) − H(Y), the conditional
-    entropy minus the entropy of the clusters, estimated over all rows of the batch: every row is
-    to be sure of its cluster, and no cluster to be preferred. Probabilities are clipped to
+    entropy minus the entropy of the clusters, estimated over all rows of the batch: every row
+    should be sure of its cluster, and all clusters equally likely. Probabilities are clipped to
     [0.001, 0.999].
 
     Parameters

@@ -215,7 +215,7 @@ class _Convolution(torch.autograd.Function):
         blocks = -(-(across**2) * CIN // block)
         launch = _launch("filters", x.dtype, back["BN"])
         tiles = _tiles(sizes[0] * sizes[3] * sizes[4], launch)
-        # So many shares whatever the number of replicas: the sum is then rounded alike.
+        # The number of shares does not depend on that of replicas: sums are rounded alike.
         share = -(-tiles * blocks // PROGRAMS)  # tiles
         shares = -(-tiles // share)
         dw = x.new_empty(E, shares, across**2, CIN, N, dtype=torch.float32)

@@ -22,7 +22,7 @@ from s3c2.engine.run import FitRun
 from s3c2.engine.task import History, Task, train_step
 from s3c2.errors import DataError
 
-LOOK_EVERY = 500  # steps, whether all has diverged; a GPU is waited for then
+LOOK_EVERY = 500  # steps between two looks at whether all diverged; a look waits for the GPU
 
 
 def train(task: Task, run: FitRun) -> list[History]:
@@ -120,7 +120,7 @@ def record(history: dict[str, Tensor], terms: dict[str, Tensor], step: int, step
 
 
 def all_diverged(terms: dict[str, Tensor]) -> bool:
-    """Whether no replica has a loss any more: then there is nothing left to train."""
+    """Whether the loss of every replica has left the numbers: nothing is left to train."""
     return not bool(terms["loss"].isfinite().any())
 
 

@@ -27,9 +27,9 @@ def new_optimizer(
 ) -> torch.optim.Optimizer:
     """An optimiser of OPTIMIZERS, or SGD, for the parameters of so many replicas on this device.
 
-    Adam is fused: one pass over its tensors instead of seven. On the CPU its fused form rounds what
-    is left over behind the last full vector differently, so parameters that have such a rest take
-    the other form: a replica then has the same bits whatever stands before it in the tensor.
+    Adam is fused: one pass over its tensors instead of seven. On the CPU its fused kernel rounds
+    the last partial vector differently. Parameters whose size is not a whole number of vectors take
+    the plain form, so that a replica has the same bits wherever it lies in the stacked tensor.
     """
     if name == SGD:
         fused = device.type in ("cpu", "cuda")

@@ -63,7 +63,7 @@ class Rows:
         return self.take(index.flatten().cpu().numpy()).view(*index.shape, *self.shape)
 
     def settle(self, precision: str = "float32") -> bool:
-        """Lay all rows where a step on a GPU can take them by itself; whether they lie there.
+        """Put all rows where a step on a GPU can read them without the host; whether that worked.
 
         That is the GPU's memory if they fit beside the work there, otherwise pinned memory of the
         host, which the GPU reads row by row. Rows that fit into neither stay what they are.

@@ -71,7 +71,7 @@ def train_stacks(
     precision: str = "float32",
     group: str = "",
 ) -> list[Trained]:
-    """Train all replicas, as many at a time as are good for the network and the device.
+    """Train all replicas, as many at a time as suit the network and the device.
 
     Parameters
     ----------

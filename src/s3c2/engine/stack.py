@@ -4,8 +4,7 @@ A Stack holds E networks of the same shape with every parameter stacked along a 
 batches go in as (E, rows, …) and come out as (E, rows, …). A dense network runs as batched matrix
 products, which on the CPU give each replica the very bits it would get alone; convolutions run as
 kernels of their own on a GPU. Batch normalisation is over each replica's own rows. One replica is
-the module itself, whatever it is; networks that do not run as a stack are trained one after
-another.
+the module itself, of any kind; networks that do not run as a stack are trained one after another.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ if triton is not None:
             value += tl.load(bias + r * width + at % width, mask=inside, other=0.0)
         kept = ~dropped_units(tl.load(keys + r), tl.load(step), at, dropped)
         if RELU:
-            kept = kept & ~(value <= 0)  # NaN stays: it is to be seen in the loss
+            kept = kept & ~(value <= 0)  # NaN is kept: the loss must show it
         tl.store(y + first + at, tl.where(kept, value * scale, 0.0), mask=inside)
 
     @triton.jit
