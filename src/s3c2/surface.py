@@ -44,35 +44,7 @@ CIRCUMSTANCES = ("cache", "callbacks", "checkpoint", "device", "verbose")
 # A dataclass, so that an estimator declares its own parameters and no more.
 @dataclass(eq=False, repr=False)
 class LinkEstimator(BaseEstimator, ABC):
-    """An estimator that learns from links. These parameters are common to all.
-
-    Parameters
-    ----------
-    network : {"dense", "convolutional"} or nn.Module, default="dense"
-        "convolutional" takes images, (n, h, w) or (n, channels, h, w). A module of your own is an
-        encoder, (rows, *shape) → (rows, …); it is copied and starts from the weights it has.
-    layers : tuple of int, default=(256, 256, 256)
-        Sizes of the dense networks: hidden layers, then LabNet's representation.
-    scale : {None, "standard", "unit", "together", "rms"}, default=None
-        Scaling learned in ``fit`` and kept with the model: columns to mean 0 and deviation 1, or
-        onto [0, 1]; all numbers by one factor onto [0, 1], or divided by the root of their mean
-        square. Images have one scale for all pixels.
-    contradictions : {"raise", "drop"}, default="raise"
-        Contradictory links are refused, or left out with a warning that says how many.
-    device : str, default="auto"
-        "auto" takes a GPU if there is one.
-    precision : {"float32", "bf16"}, default="float32"
-        "bf16" trains with matrix products, and the rows they take, in bfloat16 on a GPU.
-    random_state : int, numpy generator or None
-        The same seed gives the same labels.
-    verbose : int, default=1
-        0 switches progress off.
-    callbacks : Callback, function of a Step, or a list of them
-        Told about every step.
-    checkpoint : path, optional
-        File in which ``fit`` keeps its state. After an interruption the same ``fit`` goes on from
-        it and ends with the labels of an uninterrupted one; a finished ``fit`` removes it.
-    """
+    """An estimator that learns from links, with the parameters that all have; S3C2 explains them."""
 
     _: KW_ONLY
     network: str | nn.Module = "dense"

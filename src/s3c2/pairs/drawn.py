@@ -15,8 +15,8 @@ from s3c2.engine.randomness import Draws, Purpose
 from s3c2.pairs.batch import AllPairsBatch, PairBatch, RowBatch
 
 
-class RandomPairs:
-    """Pairs (x, y) drawn uniformly from all n × n."""
+class RandomRows:
+    """Single rows drawn uniformly."""
 
     def __init__(
         self, n: int, size: int, seeds: Sequence[int], device: torch.device | str = "cpu"
@@ -24,6 +24,19 @@ class RandomPairs:
         self.n = n
         self.size = size
         self.draws = Draws(seeds, Purpose.PAIRS, device)
+
+    def draw(self, step: int | Tensor) -> RowBatch:
+        return RowBatch(self.draws.integers(step, self.size, self.n))
+
+
+class RandomPairs:
+    """Pairs (x, y) drawn uniformly from all n × n."""
+
+    def __init__(
+        self, n: int, size: int, seeds: Sequence[int], device: torch.device | str = "cpu"
+    ) -> None:
+        self.size = size
+        self.ends = RandomRows(n, 2 * size, seeds, device)
         self._same = torch.zeros(len(seeds), size, device=device)
         self._weight = torch.ones(len(seeds), size, device=device)
 
@@ -32,8 +45,8 @@ class RandomPairs:
         return 2 * self.size
 
     def draw(self, step: int | Tensor) -> PairBatch:
-        ends = self.draws.integers(step, 2 * self.size, self.n)
-        return PairBatch(ends[:, : self.size], ends[:, self.size :], self._same, self._weight)
+        a, b = self.ends.draw(step).rows.chunk(2, dim=1)
+        return PairBatch(a, b, self._same, self._weight)
 
 
 class AllPairs:
@@ -71,17 +84,3 @@ class AllPairs:
         a = points[:, :, None].expand(square).flatten(1)
         b = points[:, None, :].expand(square).flatten(1)
         return AllPairsBatch(a, b, self._same, self._weight, points)
-
-
-class RandomRows:
-    """Single rows drawn uniformly."""
-
-    def __init__(
-        self, n: int, size: int, seeds: Sequence[int], device: torch.device | str = "cpu"
-    ) -> None:
-        self.n = n
-        self.size = size
-        self.draws = Draws(seeds, Purpose.PAIRS, device)
-
-    def draw(self, step: int | Tensor) -> RowBatch:
-        return RowBatch(self.draws.integers(step, self.size, self.n))
