@@ -44,7 +44,7 @@ CIRCUMSTANCES = ("cache", "callbacks", "checkpoint", "device", "verbose")
 # A dataclass, so that an estimator declares its own parameters and no more.
 @dataclass(eq=False, repr=False)
 class LinkEstimator(BaseEstimator, ABC):
-    """An estimator that learns from links, with the parameters that all have; S3C2 explains them."""
+    """An estimator that learns from links, with the parameters that all share (see S3C2)."""
 
     _: KW_ONLY
     network: str | nn.Module = "dense"
