@@ -21,16 +21,16 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from s3c2 import CluNet, LabNet, Links
-from s3c2.clunet import CluNetReplica
-from s3c2.clunet import step_losses as clunet_losses
+from s3c2.clunet_training import CluNetReplica, Pools, clustering_losses, random_pairs
 from s3c2.engine.dropout import Dropout
-from s3c2.engine.loop import Run, Task, train
+from s3c2.engine.loop import train
 from s3c2.engine.randomness import dropout_masks
 from s3c2.engine.rows import Rows
+from s3c2.engine.run import FitRun
 from s3c2.engine.stack import Stack
-from s3c2.labnet import LabNetReplica
-from s3c2.labnet import step_losses as labnet_losses
-from s3c2.pairs import GivenLinks
+from s3c2.engine.task import Losses, Task
+from s3c2.labnet_training import LabNetResult, contrastive_losses
+from s3c2.pairs import GivenLinks, Twins
 
 from tables import publish
 
@@ -50,7 +50,7 @@ def plain_labnet(network, X, given, n_steps, *, masks=True):
     network.train()
     for step in range(n_steps):
         batch = given.draw(step)
-        a, b, must, weight = batch.a[0], batch.b[0], batch.must[0], batch.weight[0]
+        a, b, must, weight = batch.a[0], batch.b[0], batch.same[0] == 1, batch.weight[0]
         if masks:
             lay_masks(network, 2 * len(a), SEED, step)
         h = network(X[torch.cat([a, b])])
@@ -72,10 +72,10 @@ def plain_clunet(network, X, given, pairs, seed, n_steps, *, masks=True):
     network.train()
     for step in range(n_steps):
         batch = given.draw(step)
-        i, j, labelled = pairs.draw(step)
-        a = torch.cat([batch.a[0], i[0]])
-        b = torch.cat([batch.b[0], j[0]])
-        must = torch.cat([batch.must[0], labelled[0]])
+        labelled = pairs.draw(step)
+        a = torch.cat([batch.a[0], labelled.a[0]])
+        b = torch.cat([batch.b[0], labelled.b[0]])
+        must = torch.cat([batch.same[0], labelled.same[0]]) == 1
         if masks:
             lay_masks(network, 2 * len(a), seed, step)
         p = network(X[torch.cat([a, b])])
@@ -84,6 +84,12 @@ def plain_clunet(network, X, given, pairs, seed, n_steps, *, masks=True):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def train_alone(stage: str, stack: Stack, losses: Losses, n_steps: int, optimizer: str) -> None:
+    """The library's loop."""
+    parts = nn.ModuleDict({stage: stack})
+    train(Task(stage, parts, losses, [n_steps], optimizer, 1e-3), FitRun(None))
 
 
 def with_torch_dropout(network: nn.Module) -> nn.Module:
@@ -155,38 +161,39 @@ def main() -> None:
     links = Links.from_labels(y, 500, random_state=SEED)
     rows, X = Rows(data, (64,)), torch.from_numpy(data)
 
-    labnet = LabNet(random_state=SEED, verbose=0)
+    labnet = LabNet(device="cpu", random_state=SEED, verbose=0)
     lab_given = GivenLinks([links], 256, [SEED])
-    replica = LabNetReplica(links, SEED)
 
     def labnet_by_library(network, n_steps):
-        stack = {"encoder": Stack([network])}
-        losses = labnet_losses(labnet, [replica], stack, rows, lab_given, 0)
-        train(Task("labnet", nn.ModuleDict(stack), losses, [n_steps], "rmsprop", 1e-3), Run(labnet))
-        network.load_state_dict(stack["encoder"].network(0).state_dict())
+        stack = Stack([network])
+        losses = contrastive_losses(Twins(stack, rows, [SEED]), lab_given)
+        train_alone("labnet", stack, losses, n_steps, "rmsprop")
+        network.load_state_dict(stack.network(0).state_dict())
 
     rows_of_table = compare(
         "LabNet 64-256-256-256, 256 links",
-        lambda: labnet._architecture().build_encoder((64,), SEED),
+        lambda: labnet._architecture(labnet.dropout).build_encoder((64,), SEED),
         labnet_by_library,
         lambda network, n, masks: plain_labnet(network, X, lab_given, n, masks=masks),
         args,
     )
 
-    labnet.fit(data, links=links)
-    clunet = CluNet(10, random_state=SEED, verbose=0)
+    labnet.set_params(steps=args.steps).fit(data, links=links)
+    clunet = CluNet(10, device="cpu", random_state=SEED, verbose=0)
     given = GivenLinks([links], 100, [SEED], fresh=True)
-    pairs = CluNetReplica(links, SEED, labnet, SEED).pool_pairs(rows, clunet.cache_memory, 1000)
+    learned = LabNetResult(labnet.encoder_, labnet.threshold_, labnet.history_)
+    replica = CluNetReplica(links, SEED, learned, SEED)
+    pairs = Pools(clunet, rows).labelled([replica], random_pairs(clunet, 1000))
 
     def clunet_by_library(network, n_steps):
-        stack = {"clusters": Stack([network])}
-        losses = clunet_losses([SEED], stack, rows, given, pairs)
-        train(Task("clunet", nn.ModuleDict(stack), losses, [n_steps], "adam", 1e-3), Run(clunet))
-        network.load_state_dict(stack["clusters"].network(0).state_dict())
+        stack = Stack([network])
+        losses = clustering_losses(Twins(stack, rows, [SEED]), [given, pairs])
+        train_alone("clunet", stack, losses, n_steps, "adam")
+        network.load_state_dict(stack.network(0).state_dict())
 
     rows_of_table += compare(
         "CluNet 64-256-256-10, 100 links + 1,000 pairs",
-        lambda: clunet._architecture().build_clusters((64,), 10, SEED),
+        lambda: clunet._build_network((64,), SEED),
         clunet_by_library,
         lambda network, n, masks: plain_clunet(network, X, given, pairs, SEED, n, masks=masks),
         args,

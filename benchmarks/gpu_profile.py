@@ -9,15 +9,15 @@ import torch
 from sklearn.base import clone
 from torch.profiler import ProfilerActivity, profile
 
-from s3c2 import LabNet, Links, fit_many
+from s3c2 import CluNet, LabNet, Links, fit_many
 from s3c2.baselines import IDEC, NNClustering
-from s3c2.clunet import CluNet, CluNetReplica, train_clunets
+from s3c2.clunet_training import Pools, train_clunets
 from s3c2.engine.callbacks import AfterStep
-from s3c2.engine.loop import Run
 from s3c2.engine.rows import Rows
-from s3c2.labnet import LabNetReplica, train_labnets
+from s3c2.engine.run import FitRun
+from s3c2.labnet_training import train_replicas
 
-from stacks import REPLICAS, data, links_of
+from stacks import REPLICAS, clunet_replicas, data, labnet_replicas, links_of
 from tables import publish
 
 FIRST, LAST, SHOWN = 20, 120, 12
@@ -60,22 +60,22 @@ def main() -> None:
     table = []
     for count, precision in ((1, "float32"), (REPLICAS, "bf16")):
         settings = CluNet(10, steps=LAST + 1, precision=precision, verbose=0)
-        some = [CluNetReplica(links[r], r, labnet, 0) for r in range(count)]
+        some = clunet_replicas(links[:count], labnet)
         table += kernels(
             f"{count} CluNet(s), {precision}",
             lambda watch, settings=settings, some=some: train_clunets(
-                settings, rows, some, Run(settings, watch)
+                settings, some, Pools(settings, rows), rows, FitRun(settings, watch)
             ),
         )
     images, of_images = data(40_000, (1, 28, 28), 10)
     image_rows = Rows(images, (1, 28, 28), device=device)
     for precision in ("float32", "bf16"):
         settings = LabNet(network="convolutional", steps=LAST + 1, precision=precision, verbose=0)
-        some = [LabNetReplica(links_of(of_images), r) for r in range(REPLICAS)]
+        some = labnet_replicas(links_of(of_images), REPLICAS)
         table += kernels(
             f"{REPLICAS} convolutional LabNets, {precision}",
-            lambda watch, settings=settings, some=some: train_labnets(
-                settings, image_rows, some, Run(settings, watch)
+            lambda watch, settings=settings, some=some: train_replicas(
+                settings, some, image_rows, FitRun(settings, watch)
             ),
         )
     # An epoch of IDEC begins with the batches of all rows, more of them than are watched here.

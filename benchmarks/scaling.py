@@ -42,9 +42,10 @@ def make_rows(path: Path, n: int) -> None:
 
 def fitted(X, steps: int, callback=None) -> S3C2:
     links = Links.from_labels(np.arange(len(X)) % CENTRES, 500, random_state=0)
-    model = S3C2.as_published(CLUSTERS).set_params(
-        random_state=0, verbose=0, labnet_epochs=2, clunet_steps=steps, callbacks=callback
-    )
+    model = S3C2.as_published(
+        CLUSTERS, labnet__epochs=2, clunet__steps=steps, random_state=0, verbose=0,
+        callbacks=callback,
+    )  # fmt: skip
     return model.fit(X, links=links)
 
 

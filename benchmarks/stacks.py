@@ -20,14 +20,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from s3c2 import CluNet, LabNet, Links, fit_many
-from s3c2.clunet import CluNetReplica, train_clunets
+from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
+from s3c2.clunet_training import CluNetReplica, Pools, train_clunets
 from s3c2.engine import rows as rows_of_x
 from s3c2.engine.callbacks import AfterStep
-from s3c2.engine.loop import Run
 from s3c2.engine.rows import Rows
-from s3c2.estimator import S3C2
-from s3c2.labnet import LabNetReplica, train_labnets
+from s3c2.engine.run import FitRun
+from s3c2.labnet_training import LabNetReplica, LabNetResult, train_replicas
 from s3c2.metrics import nmi
 
 from tables import RESULTS, publish
@@ -133,16 +132,28 @@ def plain_conv_labnet(X, links, device):
     return run
 
 
+def clunet_replicas(links: list[Links], labnet: LabNet) -> list[CluNetReplica]:
+    """One CluNet for each of these link sets, all with the pairs that this LabNet labels."""
+    learned = LabNetResult(labnet.encoder_, labnet.threshold_, labnet.history_)
+    return [CluNetReplica(one, r, learned, 0) for r, one in enumerate(links)]
+
+
+def labnet_replicas(links: Links, count: int) -> list[LabNetReplica]:
+    """LabNets that differ in their seed; they reconstruct nothing."""
+    return [LabNetReplica(links, r, reconstruction_weight=0.0) for r in range(count)]
+
+
 def clunets(rows, links, labnet, classes, count, n_links, n_pairs, precision="float32"):
     """The library's CluNets, as a function of the number of steps."""
-    replicas = [CluNetReplica(links[r], r, labnet, 0) for r in range(count)]
+    replicas = clunet_replicas(links[:count], labnet)
 
     def run(steps: int, timer: Timer) -> None:
         settings = CluNet(
             classes, steps=steps, batch_links=n_links, batch_pairs=n_pairs, precision=precision,
             verbose=0,
         )  # fmt: skip
-        train_clunets(settings, rows, replicas, Run(settings, timed(timer)))
+        watched = FitRun(settings, timed(timer))
+        train_clunets(settings, replicas, Pools(settings, rows), rows, watched)
 
     return run
 
@@ -205,9 +216,9 @@ def on_gpu(args) -> list[dict]:
         settings = LabNet(
             network="convolutional", steps=20 + args.steps, precision=precision, verbose=0
         )
-        some = [LabNetReplica(links_of(y), r) for r in range(count)]
+        some = labnet_replicas(links_of(y), count)
         timer = Timer(20, 19 + args.steps)
-        train_labnets(settings, image_rows, some, Run(settings, timed(timer)))
+        train_replicas(settings, some, image_rows, FitRun(settings, timed(timer)))
         # Where they do not fit into one stack, a step of all is the sum of the stacks' steps.
         table.append(
             row(f"{count} convolutional LabNet(s), 28×28", eager, sum(timer.times), count,
@@ -279,7 +290,7 @@ def same_nmi(args, gpu: bool) -> list[dict]:
         X, y, X_test, y_test = X[:1297], y[:1297], X[1297:], y[1297:]
         budget, steps = 500, 400
     links = [Links.from_labels(y, budget, random_state=r) for r in range(5)]
-    base = {"clunet_steps": steps, "verbose": 0}
+    base = {"clunet": CluNet(steps=steps), "verbose": 0}
     table = []
     for precision in ("float32", "bf16") if gpu else ("float32",):
         grid = [(S3C2(10, random_state=r, precision=precision, **base), links[r]) for r in range(5)]

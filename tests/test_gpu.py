@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
+from torch import nn
 
-from s3c2 import S3C2
+from s3c2 import S3C2, CluNet, LabNet, Links, baselines, fit_many
+from s3c2.baselines import IDEC
+from s3c2.engine import captured as captured_steps
+from s3c2.engine import checkpoint, convolution, scheduling
+from s3c2.engine import rows as rows_of_x
+from s3c2.engine.kernels import steps as kernels
+from s3c2.engine.rows import Rows
+from s3c2.engine.run import FitRun
+from s3c2.engine.stack import Stack, runs_stacked
+from s3c2.labnet_training import LabNetReplica, train_replicas
+from s3c2.networks import Architecture, initialised, lenet_clusters
+from s3c2.pairs import GivenLinks, KnownPairs
 
 pytestmark = [
     pytest.mark.gpu,
@@ -16,8 +32,18 @@ pytestmark = [
 
 
 @pytest.fixture
-def fitted(blobs, blob_links, small):
-    return S3C2(3, **small, device="cuda").fit(blobs[0], links=blob_links)
+def quick(small):
+    """Builds models of the blobs, with these parameters changed."""
+
+    def build(**parameters):
+        return clone(S3C2(3, **small, device="cuda")).set_params(**parameters)
+
+    return build
+
+
+@pytest.fixture
+def fitted(blobs, blob_links, quick):
+    return quick().fit(blobs[0], links=blob_links)
 
 
 def distance(one, two):
@@ -31,44 +57,41 @@ def test_auto_takes_the_gpu(blobs, blob_links, small):
     assert next(model.clunet_.network_.parameters()).device.type == "cuda"
 
 
-def test_it_learns_and_repeats_itself(fitted, blobs, blob_links, small):
+def test_it_learns_and_repeats_itself(fitted, blobs, blob_links, quick):
     X, y = blobs
     assert adjusted_rand_score(y, fitted.labels_) > 0.9
-    again = S3C2(3, **small, device="cuda").fit(X, links=blob_links)
+    again = quick().fit(X, links=blob_links)
     assert (again.labels_ == fitted.labels_).all()
 
 
-def test_all_pairs_of_some_rows_restarts_and_committees(blobs, blob_links, small):
+def test_all_pairs_of_some_rows_restarts_and_committees(blobs, blob_links, quick):
     X, y = blobs
-    settings = {**small, "clunet_points": 24, "n_restarts": 3, "n_committee": 2}
-    model = S3C2(3, **settings, device="cuda").fit(X, links=blob_links)
+    model = quick(clunet__batch_points=24, clunet__n_restarts=3, labnet__n_committee=2)
+    model.fit(X, links=blob_links)
     assert adjusted_rand_score(y, model.labels_) > 0.9
 
 
-def test_convolutional_semi_supervised(small):
-    from sklearn.datasets import load_digits
-
-    from s3c2 import Links
-
+@pytest.mark.parametrize("batch_pairs", [60, None])  # None: all pairs of some rows
+def test_convolutional_semi_supervised(quick, batch_pairs):
     data = load_digits(n_class=3)
     links = Links.from_labels(data.target, 300, random_state=0)
-    settings = {**small, "scale": "unit", "labnet_steps": 200, "clunet_steps": 200, "dropout": 0.1}
-    model = S3C2(3, network="convolutional", semi_supervised=True, **settings, device="cuda")
-    model.set_params(reconstruction_weight=0.005).fit(data.images, links=links)
-    rates = model.labnet_.rates(Links.from_labels(data.target, 1000, random_state=1))
+    model = quick(
+        network="convolutional", scale="unit", labnet__steps=200, clunet__steps=200,
+        labnet__dropout=0.1, clunet__dropout=0.1, labnet__semi_supervised=True,
+        labnet__reconstruction_weight=0.005, clunet__batch_pairs=batch_pairs,
+    ).fit(data.images, links=links)  # fmt: skip
+    rates = model.labnet_.rates(Links.from_labels(data.target, 1000, random_state=1), data.images)
     assert rates.accuracy > 0.9
     assert adjusted_rand_score(data.target, model.predict(data.images)) > 0.5
 
 
 def test_a_stack_too_large_for_the_memory_is_split(blobs, monkeypatch):
-    from s3c2 import Links, fit_many
-    from s3c2.engine import stack
-
     X, y = blobs
     links = Links.from_labels(y, 40, random_state=0)
-    base = {"layers": (64, 32), "labnet_steps": 5, "clunet_steps": 5, "verbose": 0}
-    grid = [(S3C2(3, random_state=r, **base), links) for r in range(5)]
-    real, sizes = stack.train, []
+    stages = {"labnet": LabNet(steps=5), "clunet": CluNet(steps=5)}
+    base = S3C2(3, **stages, layers=(64, 32), verbose=0)
+    grid = [(clone(base).set_params(random_state=r), links) for r in range(5)]
+    real, sizes = scheduling.train, []
 
     def scarce(task, run):
         sizes.append(len(task.steps))
@@ -76,16 +99,16 @@ def test_a_stack_too_large_for_the_memory_is_split(blobs, monkeypatch):
             raise torch.cuda.OutOfMemoryError("CUDA out of memory")
         return real(task, run)
 
-    monkeypatch.setattr(stack, "train", scarce)
+    monkeypatch.setattr(scheduling, "train", scarce)
     assert len(fit_many(X, grid)) == 5
     assert sizes == [5, 2, 2, 1] * 2
 
 
-def test_the_callers_generators_are_untouched(blobs, blob_links, small):
+def test_the_callers_generators_are_untouched(blobs, blob_links, quick):
     torch.cuda.manual_seed(3)
     before = torch.cuda.get_rng_state()
-    own = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Dropout(0.5))
-    S3C2(3, **small, encoder=own, device="cuda").fit(blobs[0], links=blob_links)
+    own = nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.5))
+    quick(network=own).fit(blobs[0], links=blob_links)
     assert torch.equal(torch.cuda.get_rng_state(), before)
 
 
@@ -105,9 +128,7 @@ def test_a_row_has_the_same_bits_in_any_batch(fitted):
     assert (fitted.predict_proba(X[:1]) == together[:1]).all()
 
 
-def test_resuming_on_a_gpu(blobs, blob_links, small, tmp_path, monkeypatch):
-    from s3c2.engine import checkpoint
-
+def test_resuming_on_a_gpu(blobs, blob_links, quick, tmp_path, monkeypatch):
     class InterruptError(Exception):
         pass
 
@@ -116,8 +137,8 @@ def test_resuming_on_a_gpu(blobs, blob_links, small, tmp_path, monkeypatch):
             raise InterruptError
 
     monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
-    expected = S3C2(3, **small, device="cuda").fit(blobs[0], links=blob_links)
-    model = S3C2(3, **small, device="cuda", checkpoint=tmp_path / "state")
+    expected = quick().fit(blobs[0], links=blob_links)
+    model = quick(checkpoint=tmp_path / "state")
     with pytest.raises(InterruptError):
         model.set_params(callbacks=interrupt).fit(blobs[0], links=blob_links)
     model.set_params(callbacks=None).fit(blobs[0], links=blob_links)
@@ -125,16 +146,11 @@ def test_resuming_on_a_gpu(blobs, blob_links, small, tmp_path, monkeypatch):
 
 
 def test_a_replica_of_a_stack_is_close_to_the_one_alone(blobs):
-    from s3c2 import Links, fit_many
-
     X, y = blobs
+    stages = {"labnet": LabNet(steps=20), "clunet": CluNet(steps=20)}
+    base = S3C2(3, **stages, layers=(64, 64, 32), verbose=0)
     grid = [
-        (
-            S3C2(
-                3, layers=(64, 64, 32), labnet_steps=20, clunet_steps=20, random_state=r, verbose=0
-            ),
-            Links.from_labels(y, 20 + 10 * r, random_state=r),
-        )
+        (clone(base).set_params(random_state=r), Links.from_labels(y, 20 + 10 * r, random_state=r))
         for r in range(5)
     ]
     for (model, links), stacked in zip(grid, fit_many(X, grid)):
@@ -146,12 +162,10 @@ def test_a_replica_of_a_stack_is_close_to_the_one_alone(blobs):
             assert distance(one, two) <= 1e-4
 
 
-def test_captured_steps_are_the_eager_ones(blobs, blob_links, small, monkeypatch):
-    from s3c2 import training
-
-    captured = S3C2(3, **small).fit(blobs[0], links=blob_links)
-    monkeypatch.setattr(training, "WARM_UP", 10**9)
-    eager = S3C2(3, **small).fit(blobs[0], links=blob_links)
+def test_captured_steps_are_the_eager_ones(blobs, blob_links, quick, monkeypatch):
+    captured = quick().fit(blobs[0], links=blob_links)
+    monkeypatch.setattr(captured_steps, "WARM_UP", 10**9)
+    eager = quick().fit(blobs[0], links=blob_links)
     for stage in ("labnet", "clunet"):
         one, two = captured.history_[stage]["loss"], eager.history_[stage]["loss"]
         assert np.allclose(one[:20], two[:20], rtol=1e-3, atol=1e-4)
@@ -159,44 +173,37 @@ def test_captured_steps_are_the_eager_ones(blobs, blob_links, small, monkeypatch
 
 
 def test_replicas_of_different_lengths(many_blobs):
-    from s3c2 import LabNet, Links
-    from s3c2.engine.loop import Run
-    from s3c2.labnet import LabNetReplica, train_labnets
-
     X, y = many_blobs
     labnet = LabNet(layers=(32, 16), epochs=5, batch_links=16, verbose=0, dropout=0.1)
-    rows = LabNet(layers=(32, 16), verbose=0)._read(X, reset=True)
-    replicas = [LabNetReplica(Links.from_labels(y, n, random_state=n), n) for n in (16, 100, 40)]
-    together = train_labnets(labnet, rows, replicas, Run(labnet))
+    rows = Rows(X, (5,), device="cuda")
+    replicas = [
+        LabNetReplica(Links.from_labels(y, n, random_state=n), n, 0.0) for n in (16, 100, 40)
+    ]
+    together = train_replicas(labnet, replicas, rows, FitRun(labnet))
     assert [len(one.history["loss"]) for one in together] == [5, 35, 15]
     for replica, one in zip(replicas, together):
-        (alone,) = train_labnets(labnet, rows, [replica], Run(labnet))
+        (alone,) = train_replicas(labnet, [replica], rows, FitRun(labnet))
         assert distance(one.network, alone.network) <= 1e-3
 
 
 def test_keyed_dropout_drops_at_its_rate_and_per_replica():
-    from s3c2.engine.kernels.steps import keyed_dropout
-
     keys = torch.tensor([11, 2**40 + 7, -5], device="cuda")
     step = torch.tensor(3, device="cuda")
     x = torch.ones(3, 500, 256, device="cuda", requires_grad=True)
-    y = keyed_dropout(x, keys, step, 0.1)
+    y = kernels.keyed_dropout(x, keys, step, 0.1)
     shares = (y == 0).float().mean((1, 2))
     assert ((shares - 0.1).abs() < 0.01).all()
     assert torch.allclose(y.max(), torch.tensor(1 / 0.9, device="cuda"))
     y.sum().backward()
     assert torch.equal(x.grad, y.detach())
     for r in range(3):
-        assert torch.equal(keyed_dropout(x[r], keys[r : r + 1], step, 0.1), y[r])
-    other = keyed_dropout(x, keys, step + 1, 0.1)
+        assert torch.equal(kernels.keyed_dropout(x[r], keys[r : r + 1], step, 0.1), y[r])
+    other = kernels.keyed_dropout(x, keys, step + 1, 0.1)
     assert 0.15 < float(((other == 0) != (y == 0)).float().mean()) < 0.21
 
 
 def test_kernels_agree_with_torch(monkeypatch, blobs):
     """Integers, batches of links, labels of pairs and taken rows are the same without Triton."""
-    from s3c2 import Links, kernels
-    from s3c2.pairs import GivenLinks, KnownPairs
-
     keys = torch.tensor([[5], [2**62], [-77]], device="cuda")
     step = torch.tensor(123456, device="cuda")
     high = torch.tensor([[10], [999], [2**31 - 1]], device="cuda")
@@ -212,7 +219,8 @@ def test_kernels_agree_with_torch(monkeypatch, blobs):
     batches = [given.draw(torch.tensor(t, device="cuda")) for t in (0, 1, 5, 99)]
     labels = kernels.labelled_pairs(h, a, b, a, b, threshold, known)
     taken = kernels.take_rows(h.view(120, 10, 20), a)
-    assert 0.2 < float(labels.float().mean()) < 0.8
+    assert 0.2 < float(labels.mean()) < 0.8
+    assert ((labels == 0) | (labels == 1)).all()
 
     monkeypatch.setattr(kernels, "triton", None)
     assert torch.equal(kernels.hashed_integers(keys, step, 5000, high), drawn)
@@ -220,17 +228,15 @@ def test_kernels_agree_with_torch(monkeypatch, blobs):
     assert torch.equal(kernels.hashed_integers(keys, 123456, 5000, 60000), drawn_each)
     on_cpu = GivenLinks(links, 64, [1, 2, 3], "cpu")
     for t, batch in zip((0, 1, 5, 99), batches):
-        for name in ("a", "b", "must", "weight"):
+        for name in ("a", "b", "same", "weight"):
             assert torch.equal(getattr(on_cpu.draw(t), name), getattr(batch, name).cpu())
     d2 = (h[a] - h[b]).square().sum(-1)
     clear = (d2 - threshold).abs() > 1e-3  # rounding may decide the others
-    assert torch.equal(known.relabel(a, b, d2 < threshold)[clear], labels[clear])
+    assert torch.equal(known.relabel(a, b, (d2 < threshold).float())[clear], labels[clear])
     assert torch.equal(h.view(120, 10, 20)[a], taken)
 
 
 def test_dropout_after_a_relu_in_one_pass():
-    from s3c2 import kernels
-
     keys, step = torch.tensor([5, 2**62, -77], device="cuda"), torch.tensor(9, device="cuda")
     x = torch.randn(3, 100, 64, device="cuda", requires_grad=True)
     bias = torch.randn(3, 64, device="cuda", requires_grad=True)
@@ -247,13 +253,13 @@ def test_dropout_after_a_relu_in_one_pass():
 @pytest.mark.parametrize(
     ("channels", "filters", "size", "before", "after"),
     [
-        (1, 32, (8, 6), [], [torch.nn.MaxPool2d(2), torch.nn.ReLU()]),
-        (32, 32, (6, 6), [], [torch.nn.MaxPool2d(2), torch.nn.ReLU()]),
-        (3, 16, (7, 9), [], [torch.nn.MaxPool2d(2), torch.nn.ReLU()]),  # a row and a column left
-        (3, 20, (7, 9), [], [torch.nn.MaxPool2d(2), torch.nn.ReLU()]),  # not a power of two
-        (32, 32, (3, 3), [torch.nn.Upsample(size=(6, 6))], [torch.nn.ReLU()]),
-        (32, 1, (5, 4), [torch.nn.Upsample(size=(10, 8))], []),
-        (32, 8, (3, 5), [torch.nn.Upsample(size=(7, 11))], [torch.nn.ReLU()]),  # more than twice
+        (1, 32, (8, 6), [], [nn.MaxPool2d(2), nn.ReLU()]),
+        (32, 32, (6, 6), [], [nn.MaxPool2d(2), nn.ReLU()]),
+        (3, 16, (7, 9), [], [nn.MaxPool2d(2), nn.ReLU()]),  # a row and a column left
+        (3, 20, (7, 9), [], [nn.MaxPool2d(2), nn.ReLU()]),  # not a power of two
+        (32, 32, (3, 3), [nn.Upsample(size=(6, 6))], [nn.ReLU()]),
+        (32, 1, (5, 4), [nn.Upsample(size=(10, 8))], []),
+        (32, 8, (3, 5), [nn.Upsample(size=(7, 11))], [nn.ReLU()]),  # more than twice
     ],
 )
 @pytest.mark.parametrize("kernel", [3, 5])
@@ -261,9 +267,6 @@ def test_dropout_after_a_relu_in_one_pass():
 def test_convolutions_of_a_stack_are_those_of_torch(
     channels, filters, size, before, after, kernel, transposed, monkeypatch
 ):
-    from torch import nn
-
-    from s3c2.engine.stack import Stack, runs_stacked
 
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     convolution = (
@@ -296,11 +299,6 @@ def test_convolutions_of_a_stack_are_those_of_torch(
 
 @pytest.mark.parametrize("size", [(1, 28, 28), (3, 8, 9)])  # convolutions unpadded, and padded
 def test_lenets_of_a_stack_are_those_alone(size, monkeypatch):
-    import copy
-
-    from s3c2.engine.stack import Stack, runs_stacked
-    from s3c2.networks import initialised, lenet_clusters
-
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     networks = [initialised(lenet_clusters(size, 10), seed) for seed in range(3)]
     assert runs_stacked(networks[0], torch.device("cuda"))
@@ -337,9 +335,6 @@ def _arguments(convolution):
 
 
 def test_dropout_of_convolutions_has_its_rate_and_is_per_replica():
-    from s3c2.engine.stack import Stack
-    from s3c2.networks import Architecture
-
     networks = [Architecture("convolutional", (), 0.4).build_encoder((1, 8, 8), 7)] * 3
     x = torch.rand(1, 200, 1, 8, 8, device="cuda").expand(3, -1, -1, -1, -1)
     step = torch.tensor(5, device="cuda")
@@ -364,23 +359,18 @@ def test_dropout_of_convolutions_has_its_rate_and_is_per_replica():
 
 @pytest.mark.parametrize("semi_supervised", [False, True])
 def test_convolutional_replicas_are_close_to_those_alone(semi_supervised, monkeypatch):
-    from sklearn.datasets import load_digits
-
-    from s3c2 import Links, fit_many
-
     # Without TF32, which rounds what differs in the last bit to what differs in the eleventh.
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     data = load_digits()
+    labnet = LabNet(steps=20, semi_supervised=semi_supervised)
+    base = S3C2(10, labnet=labnet, clunet=CluNet(steps=20), network="convolutional", scale="unit")
     grid = [
         (
-            S3C2(
-                10, network="convolutional", semi_supervised=semi_supervised, scale="unit",
-                labnet_steps=20, clunet_steps=20, random_state=r, verbose=0,
-            ),
+            clone(base).set_params(random_state=r, verbose=0),
             Links.from_labels(data.target, 100 + 50 * r, random_state=r),
         )
         for r in range(3)
-    ]  # fmt: skip
+    ]
     for (model, links), stacked in zip(grid, fit_many(data.images, grid)):
         alone = model.fit(data.images, links=links)
         assert distance(stacked.labnet_.encoder_, alone.labnet_.encoder_) <= 1e-4
@@ -388,14 +378,13 @@ def test_convolutional_replicas_are_close_to_those_alone(semi_supervised, monkey
 
 
 def test_a_diverged_replica_is_seen_in_its_loss(blobs):
-    from s3c2 import Links, fit_many
-
     X, y = blobs
     links = Links.from_labels(y, 60, random_state=0)
-    base = {"layers": (64, 32), "labnet_steps": 40, "clunet_steps": 10, "verbose": 0}
+    labnet = LabNet(steps=40, semi_supervised=True)
+    base = S3C2(3, labnet=labnet, clunet=CluNet(steps=10), layers=(64, 32), verbose=0)
     grid = [
-        (S3C2(3, semi_supervised=True, reconstruction_weight=w, random_state=0, **base), links)
-        for w in (0.05, float("inf"))
+        (clone(base).set_params(labnet__reconstruction_weight=w, random_state=0), links)
+        for w in (0.05, 1e39)  # more than a float32 holds
     ]
     with pytest.warns(UserWarning, match="1 of 2 configurations diverged"):
         good, bad = fit_many(X, grid)
@@ -403,33 +392,41 @@ def test_a_diverged_replica_is_seen_in_its_loss(blobs):
     assert not hasattr(bad, "labels_")
 
 
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
 def test_rows_in_pinned_memory_give_what_rows_on_the_gpu_give(
-    blobs, blob_links, small, monkeypatch
+    blobs, blob_links, quick, precision, monkeypatch
 ):
-    from s3c2.engine import rows
+    laid = []  # where the rows lay at each stage
+    settle = Rows.settle
 
-    for precision in ("float32", "bf16"):
-        settings = {**small, "precision": precision, "device": "cuda"}
-        resident = S3C2(3, **settings).fit(blobs[0], links=blob_links)
-        with monkeypatch.context() as patch:
-            patch.setattr(rows, "RESIDENT_SHARE", 0.0)
-            pinned = S3C2(3, **settings).fit(blobs[0], links=blob_links)
-            assert not pinned.labnet_._fitted_rows.resident.is_cuda
-            assert pinned.labnet_._fitted_rows.resident.is_pinned()
-            patch.setattr(rows, "PINNED_SHARE", 0.0)
-            streamed = S3C2(3, **{**settings, "clunet_steps": 20}).fit(blobs[0], links=blob_links)
-            assert streamed.labnet_._fitted_rows.resident is None
-        assert (pinned.labels_ == resident.labels_).all()
-        assert np.array_equal(
-            pinned.history_["clunet"]["loss"], resident.history_["clunet"]["loss"]
-        )
-        loss = streamed.history_["labnet"]["loss"]
-        assert np.allclose(loss[:20], resident.history_["labnet"]["loss"][:20], rtol=0.05)
+    def watched(self, precision="float32"):
+        settled = settle(self, precision)
+        laid.append(self.resident)
+        return settled
+
+    def fit(**parameters):
+        laid.clear()
+        return quick(precision=precision, **parameters).fit(blobs[0], links=blob_links)
+
+    monkeypatch.setattr(Rows, "settle", watched)
+    resident = fit()
+    assert len(laid) == 2
+    assert all(one.is_cuda for one in laid)
+    with monkeypatch.context() as patch:
+        patch.setattr(rows_of_x, "RESIDENT_SHARE", 0.0)
+        pinned = fit()
+        assert len(laid) == 2
+        assert all(one.is_pinned() and not one.is_cuda for one in laid)
+        patch.setattr(rows_of_x, "PINNED_SHARE", 0.0)
+        streamed = fit(clunet__steps=20)
+        assert laid == [None, None]
+    assert (pinned.labels_ == resident.labels_).all()
+    assert np.array_equal(pinned.history_["clunet"]["loss"], resident.history_["clunet"]["loss"])
+    loss = streamed.history_["labnet"]["loss"]
+    assert np.allclose(loss[:20], resident.history_["labnet"]["loss"][:20], rtol=0.05)
 
 
 def baseline_grid(X, y, baseline, **settings):
-    from s3c2 import Links
-
     return [
         (
             baseline(3, random_state=r, verbose=0, **settings),
@@ -442,10 +439,6 @@ def baseline_grid(X, y, baseline, **settings):
 @pytest.mark.parametrize("network", ["dense", "convolutional"])
 @pytest.mark.parametrize("name", ["DGraph", "DCPR", "NNClustering"])
 def test_pair_baselines_of_a_grid_are_close_to_those_alone(name, network, monkeypatch):
-    from sklearn.datasets import load_digits
-
-    from s3c2 import baselines, fit_many
-
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     data = load_digits(n_class=3)
     X = data.data if network == "dense" else data.images
@@ -464,10 +457,6 @@ def test_pair_baselines_of_a_grid_are_close_to_those_alone(name, network, monkey
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 @pytest.mark.parametrize("name", ["DGraph", "DCPR", "NNClustering"])
 def test_pair_baselines_learn(name, precision):
-    from sklearn.datasets import load_digits
-
-    from s3c2 import Links, baselines, fit_many
-
     X, y = load_digits(return_X_y=True)
     settings = {"scale": "unit", "steps": 1000, "precision": precision, "verbose": 0}
     grid = [
@@ -485,8 +474,6 @@ def test_pair_baselines_learn(name, precision):
 
 
 def idec(**given):
-    from s3c2.baselines import IDEC
-
     settings = {
         "layers": (64, 64, 10), "layer_epochs": 5, "whole_epochs": 20, "epochs": 8, "tol": 0.0,
         "batch_size": 64, "n_init": 3, "scale": "unit", "random_state": 0, "verbose": 0,
@@ -496,10 +483,6 @@ def idec(**given):
 
 @pytest.mark.parametrize("network", ["dense", "convolutional"])
 def test_idec_of_a_grid_is_close_to_the_one_alone(network, tmp_path, monkeypatch):
-    from sklearn.datasets import load_digits
-
-    from s3c2 import Links, fit_many
-
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     data = load_digits(n_class=3)
     X = data.data if network == "dense" else data.images
@@ -516,10 +499,6 @@ def test_idec_of_a_grid_is_close_to_the_one_alone(network, tmp_path, monkeypatch
 
 
 def test_a_convolutional_idec_whose_first_convolution_is_a_prediction(tmp_path):
-    from sklearn.datasets import load_digits
-
-    from s3c2 import Links, convolution
-
     data = load_digits(n_class=3)
     links = Links.from_labels(data.target, 100, random_state=0)
     settings = {"network": "convolutional", "epochs": 2, "cache": tmp_path}
@@ -531,11 +510,6 @@ def test_a_convolutional_idec_whose_first_convolution_is_a_prediction(tmp_path):
 
 
 def test_an_interrupted_grid_of_idec_goes_on(tmp_path, monkeypatch):
-    from sklearn.datasets import load_digits
-
-    from s3c2 import Links, fit_many
-    from s3c2.engine import checkpoint
-
     monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
     X, y = load_digits(n_class=3, return_X_y=True)
     seen = []
@@ -563,10 +537,6 @@ def test_an_interrupted_grid_of_idec_goes_on(tmp_path, monkeypatch):
 
 
 def test_idec_ends_each_replica_at_its_own_epoch():
-    from sklearn.datasets import load_digits
-
-    from s3c2 import Links, fit_many
-
     X, y = load_digits(n_class=3, return_X_y=True)
     grid = [
         (idec(tol=0.01, epochs=30, random_state=r), Links.from_labels(y, n, random_state=r))
@@ -579,14 +549,10 @@ def test_idec_ends_each_replica_at_its_own_epoch():
 
 
 def test_captured_steps_of_idec_are_the_eager_ones(monkeypatch, tmp_path):
-    from sklearn.datasets import load_digits
-
-    from s3c2 import Links, training
-
     X, y = load_digits(n_class=3, return_X_y=True)
     links = Links.from_labels(y, 300, random_state=0)
     captured = idec(cache=tmp_path).fit(X, links=links)
-    monkeypatch.setattr(training, "WARM_UP", 10**9)
+    monkeypatch.setattr(captured_steps, "WARM_UP", 10**9)
     eager = idec(cache=tmp_path).fit(X, links=links)
     for name, values in captured.history_.items():
         assert np.allclose(values[:60], eager.history_[name][:60], 1e-2, 1e-3, equal_nan=True)
@@ -595,10 +561,6 @@ def test_captured_steps_of_idec_are_the_eager_ones(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
 def test_idec_learns(precision, tmp_path):
-    from sklearn.datasets import load_digits
-
-    from s3c2 import Links, fit_many
-
     X, y = load_digits(return_X_y=True)
     model = idec(n_clusters=10, precision=precision, whole_epochs=60, epochs=40)
     grid = [(model, Links.from_labels(y, n, random_state=0)) for n in (50, 3000)]

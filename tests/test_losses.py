@@ -11,52 +11,59 @@ import torch
 from s3c2 import losses
 
 
-def slow_contrastive(h_a, h_b, must, weight):
+def slow_contrastive(h_a, h_b, same, weight):
     total = 0.0
-    for a, b, m, w in zip(h_a, h_b, must, weight):
+    for a, b, s, w in zip(h_a, h_b, same.tolist(), weight.tolist()):
         d = math.sqrt(sum((float(x) - float(y)) ** 2 for x, y in zip(a, b)))
-        total += float(w) * (d**2 if m else max(1 - d, 0) ** 2)
+        total += w * (s * d**2 + (1 - s) * max(1 - d, 0) ** 2)
     return total / float(sum(weight))
 
 
-def slow_misclassification(p_a, p_b, must, weight):
+def slow_misclassification(p_a, p_b, same, weight):
     total = 0.0
-    for a, b, m, w in zip(p_a, p_b, must, weight):
-        same = sum(float(x) * float(y) for x, y in zip(a, b))
-        total += float(w) * (1 - same if m else same)
+    for a, b, s, w in zip(p_a, p_b, same.tolist(), weight.tolist()):
+        p_same = sum(float(x) * float(y) for x, y in zip(a, b))
+        total += w * (s * (1 - p_same) + (1 - s) * p_same)
     return total / float(sum(weight))
+
+
+LABELS = {
+    "mixed": [1, 0, 1, 0, 0],
+    "only must": [1] * 5,
+    "only cannot": [0] * 5,
+    "not sure": [0.3, 0.9, 0.5, 0, 1],
+}
 
 
 def five_points(rng, kind):
     h_a, h_b = torch.tensor(rng.uniform(size=(2, 5, 3)) * 0.7)
-    must = {"mixed": [1, 0, 1, 0, 0], "only must": [1] * 5, "only cannot": [0] * 5}[kind]
     weight = torch.tensor(rng.uniform(0.1, 1, size=5))
-    return h_a, h_b, torch.tensor(must, dtype=torch.bool), weight
+    return h_a, h_b, torch.tensor(LABELS[kind]).double(), weight
 
 
-@pytest.mark.parametrize("kind", ["mixed", "only must", "only cannot"])
+@pytest.mark.parametrize("kind", LABELS)
 def test_contrastive_is_equation_1(kind):
-    h_a, h_b, must, weight = five_points(np.random.default_rng(0), kind)
-    fast = losses.contrastive(losses.squared_distance(h_a, h_b), must, weight)
-    assert float(fast) == pytest.approx(slow_contrastive(h_a, h_b, must, weight), abs=1e-12)
+    h_a, h_b, same, weight = five_points(np.random.default_rng(0), kind)
+    fast = losses.contrastive(losses.squared_distance(h_a, h_b), same, weight)
+    assert float(fast) == pytest.approx(slow_contrastive(h_a, h_b, same, weight), abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["mixed", "only must", "only cannot"])
+@pytest.mark.parametrize("kind", LABELS)
 def test_misclassification_is_equation_3(kind):
-    h_a, h_b, must, weight = five_points(np.random.default_rng(1), kind)
+    h_a, h_b, same, weight = five_points(np.random.default_rng(1), kind)
     p_a, p_b = h_a.softmax(-1), h_b.softmax(-1)
-    fast = losses.misclassification(losses.same_probability(p_a, p_b), must, weight)
-    assert float(fast) == pytest.approx(slow_misclassification(p_a, p_b, must, weight), abs=1e-12)
+    fast = losses.misclassification(losses.same_probability(p_a, p_b), same, weight)
+    assert float(fast) == pytest.approx(slow_misclassification(p_a, p_b, same, weight), abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["mixed", "only must", "only cannot"])
+@pytest.mark.parametrize("kind", LABELS)
 def test_link_likelihood_is_the_negative_log_of_being_right(kind):
-    h_a, h_b, must, weight = five_points(np.random.default_rng(4), kind)
+    h_a, h_b, same, weight = five_points(np.random.default_rng(4), kind)
     p_same = losses.same_probability(h_a.softmax(-1), h_b.softmax(-1))
     slow = 0.0
-    for same, m, w in zip(p_same.tolist(), must, weight):
-        slow += float(w) * -math.log(same if m else 1 - same)
-    fast = losses.link_likelihood(p_same, must, weight, 1e-3)
+    for p, s, w in zip(p_same.tolist(), same.tolist(), weight.tolist()):
+        slow += w * (s * -math.log(p) + (1 - s) * -math.log(1 - p))
+    fast = losses.link_likelihood(p_same, same, weight, 1e-3)
     assert float(fast) == pytest.approx(slow / float(weight.sum()), abs=1e-12)
 
 
@@ -64,39 +71,124 @@ def test_link_likelihood_is_the_negative_log_of_being_right(kind):
 @pytest.mark.parametrize("same", [0.0, 1e-3, 0.5, 1 - 1e-3, 1.0])
 def test_link_likelihood_at_the_edges(must, same):
     p_same = torch.tensor([same], dtype=torch.float64, requires_grad=True)
-    loss = losses.link_likelihood(p_same, torch.tensor([must]), torch.ones(1), 1e-3)
+    label = torch.tensor([must]).double()
+    loss = losses.link_likelihood(p_same, label, torch.ones(1), 1e-3)
     loss.backward()
     right = min(max(same if must else 1 - same, 1e-3), 1 - 1e-3)
     assert float(loss.detach()) == pytest.approx(-math.log(right))
     assert torch.isfinite(p_same.grad).all()
 
 
-def slow_divergence(p_a, p_b, must, weight, margin):
+def slow_divergence(p_a, p_b, same, weight, margin):
     def kl(p, q):
         return sum(float(x) * math.log(float(x) / float(y)) for x, y in zip(p, q) if x > 0)
 
     total = 0.0
-    for a, b, m, w in zip(p_a, p_b, must, weight):
+    for a, b, s, w in zip(p_a, p_b, same.tolist(), weight.tolist()):
         for one_way in (kl(a, b), kl(b, a)):
-            total += float(w) * (one_way if m else max(margin - one_way, 0))
+            total += w * (s * one_way + (1 - s) * max(margin - one_way, 0))
     return total / float(sum(weight))
 
 
 @pytest.mark.parametrize("margin", [0.1, 2.0])
-@pytest.mark.parametrize("kind", ["mixed", "only must", "only cannot"])
+@pytest.mark.parametrize("kind", LABELS)
 def test_divergence_is_that_of_both_directions(kind, margin):
-    h_a, h_b, must, weight = five_points(np.random.default_rng(5), kind)
+    h_a, h_b, same, weight = five_points(np.random.default_rng(5), kind)
     p_a, p_b = (3 * h_a).softmax(-1), (3 * h_b).softmax(-1)
-    fast = losses.divergence(p_a, p_b, must, weight, margin)
-    slow = slow_divergence(p_a, p_b, must, weight, margin)
+    fast = losses.divergence(p_a, p_b, same, weight, margin)
+    slow = slow_divergence(p_a, p_b, same, weight, margin)
     assert float(fast) == pytest.approx(slow, abs=1e-12)
+
+
+def hard_contrastive(d2, must, weight):
+    apart = d2 > 0
+    d = torch.where(apart, d2, 1.0).sqrt() * apart
+    return losses.weighted_mean(torch.where(must, d2, (1 - d).clamp(min=0).square()), weight)
+
+
+def hard_misclassification(p_same, must, weight):
+    return losses.weighted_mean(torch.where(must, 1 - p_same, p_same), weight)
+
+
+def hard_link_likelihood(p_same, must, weight):
+    right = torch.where(must, p_same, 1 - p_same).clamp(1e-3, 1 - 1e-3)
+    return losses.weighted_mean(-right.log(), weight)
+
+
+def hard_divergence(p, must, weight):
+    def one_way(p, q):
+        p = p.detach()
+        kl = (p * ((p + 1e-35).log() - (q + 1e-35).log())).sum(-1)
+        return torch.where(must, kl, (2 - kl).clamp(min=0))
+
+    return losses.weighted_mean(one_way(*p) + one_way(*p.flip(0)), weight)
+
+
+def numbers_with_edges(size):
+    """Uniform numbers, with exact 0 and 1 and the floor among them."""
+    x = 1.2 * torch.rand(size, generator=torch.Generator().manual_seed(0))
+    return torch.cat([x.clamp(max=1), torch.tensor([0.0, 0.0, 1.0, 1.0, 1e-3, 1e-3])])
+
+
+def posteriors(size):
+    p = (4 * torch.randn(2, size, 5, generator=torch.Generator().manual_seed(0))).softmax(-1)
+    p[0, 0] = p[1, 0]  # equal
+    p[:, 1] = torch.eye(2, 5)  # certain, and different
+    return p
+
+
+# Of each loss: itself and one that chooses, as functions of (input, labels, weight); its input.
+OF_LABELS = {
+    "contrastive": (losses.contrastive, hard_contrastive, numbers_with_edges(1000)),
+    "misclassification": (
+        losses.misclassification, hard_misclassification, numbers_with_edges(1000),
+    ),
+    "link_likelihood": (
+        lambda p, same, weight: losses.link_likelihood(p, same, weight, 1e-3),
+        hard_link_likelihood,
+        numbers_with_edges(1000),
+    ),
+    "divergence": (
+        lambda p, same, weight: losses.divergence(*p, same, weight, 2.0),
+        hard_divergence,
+        posteriors(1006),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_LABELS)
+def test_sure_labels_choose_one_term_to_the_last_bit(name):
+    """Value and gradient are those of a loss that takes either term, and never mixes them."""
+    mixing, choosing, x = OF_LABELS[name]
+    must = torch.arange(1006) % 2 == 0  # both kinds at every edge
+    weight = torch.rand(1006, generator=torch.Generator().manual_seed(1))
+    found = []
+    for loss, labels in ((mixing, must.float()), (choosing, must)):
+        given = x.clone().requires_grad_()
+        value = loss(given, labels, weight)
+        value.backward()
+        assert torch.isfinite(given.grad).all()
+        found.append((value.detach(), given.grad))
+    assert torch.equal(found[0][0], found[1][0])
+    assert torch.equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("name", OF_LABELS)
+def test_a_label_that_is_not_sure_is_a_share_of_either(name):
+    loss, _, x = OF_LABELS[name]
+    x, weight = x.double(), torch.linspace(0.1, 1, 1006).double()
+    soft, must, cannot = (
+        float(loss(x, torch.full_like(weight, share), weight)) for share in (0.3, 1.0, 0.0)
+    )
+    assert soft == pytest.approx(0.3 * must + 0.7 * cannot, rel=1e-9)
+    assert must != pytest.approx(cannot)
 
 
 @pytest.mark.parametrize("must", [True, False])
 def test_divergence_of_equal_and_of_certain_posteriors(must):
     certain = torch.tensor([[[100.0, 0.0, -200.0]], [[100.0, 0.0, -200.0]]], requires_grad=True)
     p_a, p_b = certain.softmax(-1)
-    label, weight = torch.tensor([must]), torch.ones(1)
+    label, weight = torch.tensor([float(must)]), torch.ones(1)
     loss = losses.divergence(p_a, p_b, label, weight, 2.0)
     loss.backward()
     assert float(loss.detach()) == pytest.approx(0.0 if must else 4.0)
@@ -109,7 +201,8 @@ def test_divergence_holds_the_first_distribution_constant():
     """The gradient of one direction is that of −Σ p log q for the second distribution alone."""
     h = torch.tensor([[0.3, -0.2, 0.9], [1.0, 0.1, -0.5]], dtype=torch.float64, requires_grad=True)
     p, q = h.softmax(-1)
-    losses.divergence(p[None], q[None], torch.tensor([True]), torch.ones(1), 2.0).backward()
+    must = torch.ones(1).double()
+    losses.divergence(p[None], q[None], must, torch.ones(1), 2.0).backward()
     expected = torch.stack([p - q, q - p]).detach()  # of a softmax under cross-entropy
     assert torch.allclose(h.grad, expected)
 
@@ -172,7 +265,7 @@ def test_reconstruction_error_is_the_squared_norm(over):
 def test_leading_dimensions_are_replicas():
     rng = np.random.default_rng(3)
     h_a, h_b = torch.tensor(rng.uniform(size=(2, 4, 5, 3)))
-    must = torch.tensor(rng.uniform(size=(4, 5)) < 0.5)
+    must = torch.tensor(rng.uniform(size=(4, 5)) < 0.5).double()
     weight = torch.tensor(rng.uniform(0.1, 1, size=(4, 5)))
     together = losses.contrastive(losses.squared_distance(h_a, h_b), must, weight)
     for r in range(4):
@@ -183,7 +276,7 @@ def test_leading_dimensions_are_replicas():
 @pytest.mark.parametrize("must", [True, False])
 def test_one_pair(must):
     d2 = torch.tensor([0.25])
-    loss = losses.contrastive(d2, torch.tensor([must]), torch.ones(1))
+    loss = losses.contrastive(d2, torch.tensor([float(must)]), torch.ones(1))
     assert float(loss) == pytest.approx(0.25)  # the two losses cross at d² = 1/4
 
 
@@ -191,7 +284,7 @@ def test_one_pair(must):
 def test_gradient_at_distance_0_is_finite(must):
     h = torch.zeros(2, 3, requires_grad=True)
     d2 = losses.squared_distance(h[:1], h[1:])
-    loss = losses.contrastive(d2, torch.tensor([must]), torch.ones(1))
+    loss = losses.contrastive(d2, torch.tensor([float(must)]), torch.ones(1))
     loss.backward()
     assert float(loss.detach()) == (0.0 if must else 1.0)
     assert torch.isfinite(h.grad).all()
@@ -201,13 +294,13 @@ def test_gradient_at_distance_0_is_finite(must):
 def test_gradient_near_distance_0_pushes_cannot_links_apart(d):
     h = torch.tensor([[0.0], [d]], requires_grad=True)
     d2 = losses.squared_distance(h[:1], h[1:])
-    losses.contrastive(d2, torch.tensor([False]), torch.ones(1)).backward()
+    losses.contrastive(d2, torch.zeros(1), torch.ones(1)).backward()
     assert h.grad[1].item() == pytest.approx(-2.0, rel=1e-2)  # −2(1 − d)
 
 
 @pytest.mark.parametrize(("d", "expected"), [(0.5, 0.25), (1.0, 0.0), (1.5, 0.0)])
 def test_cannot_link_below_at_and_above_the_margin(d, expected):
-    loss = losses.contrastive(torch.tensor([d**2]), torch.tensor([False]), torch.ones(1))
+    loss = losses.contrastive(torch.tensor([d**2]), torch.zeros(1), torch.ones(1))
     assert float(loss) == pytest.approx(expected, abs=1e-7)
 
 
@@ -217,7 +310,7 @@ def test_threshold_below_at_and_above():
 
 
 def test_a_weight_counts_like_a_share_of_a_pair():
-    d2, must = torch.tensor([0.2, 0.7, 0.4]), torch.tensor([True, False, True])
+    d2, must = torch.tensor([0.2, 0.7, 0.4]), torch.tensor([1.0, 0.0, 1.0])
     twice = losses.contrastive(d2[[0, 0, 1, 2]], must[[0, 0, 1, 2]], torch.ones(4))
     weighted = losses.contrastive(d2, must, torch.tensor([1.0, 0.5, 0.5]))
     assert float(weighted) == pytest.approx(float(twice))
@@ -235,7 +328,9 @@ class TestIdentitiesOfTheThresholdSection:
         n = len(p)
         a, b = torch.meshgrid(torch.arange(n), torch.arange(n), indexing="ij")
         p_same = losses.same_probability(p[a.ravel()], p[b.ravel()])
-        return losses.misclassification(p_same, must.ravel(), torch.ones(n * n).double()), p_same
+        return losses.misclassification(
+            p_same, must.ravel().double(), torch.ones(n * n).double()
+        ), p_same
 
     @pytest.mark.parametrize("share", [0.0, 0.1, 0.6])
     def test_loss_is_entropy_term_minus_must_links(self, posteriors, share):

@@ -17,6 +17,7 @@ from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.loop import check_converged, converged
 from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
+from s3c2.engine.run import FitRun
 from s3c2.engine.scheduling import Trained
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses
@@ -79,22 +80,23 @@ def fit_clunets(
         if isinstance(labnet, LabNetResult)
     }
     replicas = [replica for group in groups.values() for replica in group]
-    trained = iter(train_clunets(settings, fitting, replicas, pools) if replicas else [])
+    rows, run = fitting.rows, fitting.run
+    trained = iter(train_clunets(settings, replicas, pools, rows, run) if replicas else [])
     outcomes: list[Any] = list(labnets)
     for number, group in groups.items():
         restarts = [next(trained) for _ in group]
         try:
-            outcomes[number] = _best(settings, fitting.rows, group[0], restarts, pools)
+            outcomes[number] = _best(settings, rows, group[0], restarts, pools)
         except DataError as error:
             outcomes[number] = error
     return outcomes
 
 
 def train_clunets(
-    settings: CluNet, fitting: Fitting[Any], replicas: Sequence[CluNetReplica], pools: Pools
+    settings: CluNet, replicas: Sequence[CluNetReplica], pools: Pools, rows: Rows, run: FitRun
 ) -> list[Trained]:
     """Train CluNets on the same rows, in as few stacks as suit the device."""
-    rows, how = fitting.rows, settings._training()
+    how = settings._training()
 
     def step_losses(some: Sequence[CluNetReplica], network: Stack) -> Losses:
         seeds = [replica.seed for replica in some]
@@ -104,8 +106,8 @@ def train_clunets(
 
     drawn = settings._points or 2 * how.pairs
     return train_cluster_networks(
-        settings, how, settings.learning_rate, fitting, replicas, step_losses,
-        2 * how.links + drawn,
+        settings, how, settings.learning_rate, replicas, step_losses, 2 * how.links + drawn,
+        rows, run,
     )  # fmt: skip
 
 

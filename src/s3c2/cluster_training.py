@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +11,12 @@ from torch import Tensor, nn
 from s3c2 import losses
 from s3c2.engine.loop import check_converged
 from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.rows import Rows
+from s3c2.engine.run import FitRun
 from s3c2.engine.scheduling import Trained, train_stacks
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses, Task
 from s3c2.errors import DataError
-from s3c2.fitting import Fitting
 from s3c2.links import Links
 from s3c2.pairs import Ends, PairBatch
 from s3c2.published import Training
@@ -41,10 +42,11 @@ def train_cluster_networks(
     settings: LinkClusterer,
     how: Training,
     learning_rate: float,
-    fitting: Fitting[Any],
     replicas: Sequence[R],
     step_losses: Callable[[Sequence[R], Stack], Losses],
     batch: int,
+    rows: Rows,
+    run: FitRun,
 ) -> list[Trained]:
     """Train cluster networks on the same rows, in as few stacks as suit the device.
 
@@ -56,7 +58,7 @@ def train_cluster_networks(
     step_losses : the losses of some replicas, given the stack of their networks
     batch : rows of a batch of one replica
     """
-    rows, precision = fitting.rows, settings.precision
+    precision = settings.precision
 
     def build(replica: R) -> dict[str, nn.Module]:
         seed = derived_seed(replica.seed, Purpose.WEIGHTS)
@@ -78,9 +80,7 @@ def train_cluster_networks(
             capturable=rows.settle(precision) and not own,
         )
 
-    return train_stacks(
-        replicas, build, task, {"clusters": batch}, rows.device, fitting.run, precision
-    )
+    return train_stacks(replicas, build, task, {"clusters": batch}, rows.device, run, precision)
 
 
 def misclassification(batches: Sequence[PairBatch], ends: Sequence[Ends]) -> Tensor:
@@ -94,18 +94,16 @@ def misclassification(batches: Sequence[PairBatch], ends: Sequence[Ends]) -> Ten
 
 
 def results_of(
-    trained: Sequence[Trained], settings: LinkClusterer, fitting: Fitting[Any]
+    trained: Sequence[Trained], settings: LinkClusterer, rows: Rows
 ) -> list[ClusterResult | DataError]:
     """What each of these networks learned, or how it diverged."""
-    return [_result(one, settings, fitting) for one in trained]
+    return [_result(one, settings, rows) for one in trained]
 
 
-def _result(
-    trained: Trained, settings: LinkClusterer, fitting: Fitting[Any]
-) -> ClusterResult | DataError:
+def _result(trained: Trained, settings: LinkClusterer, rows: Rows) -> ClusterResult | DataError:
     try:
         check_converged(trained.history, settings._stage)
     except DataError as error:
         return error
-    labels = labels_of(trained.network, fitting.rows, settings.verbose)
+    labels = labels_of(trained.network, rows, settings.verbose)
     return ClusterResult(trained.network, labels, trained.history)

@@ -14,6 +14,7 @@ from s3c2 import losses
 from s3c2.engine.loop import check_converged, converged
 from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
+from s3c2.engine.run import FitRun
 from s3c2.engine.scheduling import Trained, train_stacks
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import History, Losses, Task
@@ -71,7 +72,7 @@ def train_labnets(
         if key not in plans:
             plans[key] = LabNetPlan.of(labnet, links, seed)
     replicas = [replica for plan in plans.values() for replica in plan.replicas]
-    trained = iter(_train(labnets[0], fitting, replicas))
+    trained = iter(train_replicas(labnets[0], replicas, fitting.rows, fitting.run))
     done: dict[Any, TrainedLabNet | DataError] = {}
     for key, plan in plans.items():
         own = [next(trained) for _ in plan.replicas]
@@ -149,11 +150,11 @@ class LabNetPlan:
         return TrainedLabNet(committee_of([one.network for one in good]), good[0].history, unseen)
 
 
-def _train(
-    settings: LabNet, fitting: Fitting[Any], replicas: Sequence[LabNetReplica]
+def train_replicas(
+    settings: LabNet, replicas: Sequence[LabNetReplica], rows: Rows, run: FitRun
 ) -> list[Trained]:
     """Train LabNets on the same rows, in as few stacks as suit the device."""
-    rows, precision = fitting.rows, settings.precision
+    precision = settings.precision
     architecture = settings._architecture(settings.dropout, settings.decoder)
     how = settings._training()
 
@@ -189,7 +190,7 @@ def _train(
 
     pairs = how.pairs if settings.semi_supervised else 0
     batch = {"encoder": 2 * (how.links + pairs), "decoder": 2 * pairs}
-    return train_stacks(replicas, build, task, batch, rows.device, fitting.run, precision)
+    return train_stacks(replicas, build, task, batch, rows.device, run, precision)
 
 
 def contrastive_losses(twins: Twins, given: GivenLinks) -> Losses:

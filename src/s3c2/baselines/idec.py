@@ -162,7 +162,7 @@ class IDEC(Baseline, LinkClusterer):
         check_memory(self, "batch_size", 8 * int(self.batch_size) * int(np.prod(rows.shape)))
 
     def _learn(self, fitting: Fitting[IDEC]) -> list[ClusterResult | DataError]:
-        return results_of(self._trained(fitting), self, fitting)
+        return results_of(self._trained(fitting), self, fitting.rows)
 
     def _trained(self, fitting: Fitting[IDEC]) -> list[Trained]:
         rows, replicas = fitting.rows, replicas_of(fitting)

@@ -79,8 +79,10 @@ def learn_from_pairs(
     batch = 2 * (how.links + how.pairs)
     rate = settings.learning_rate
     replicas = replicas_of(fitting)
-    trained = train_cluster_networks(settings, how, rate, fitting, replicas, step_losses, batch)
-    return results_of(trained, settings, fitting)
+    trained = train_cluster_networks(
+        settings, how, rate, replicas, step_losses, batch, rows, fitting.run
+    )
+    return results_of(trained, settings, rows)
 
 
 def given_and_random(model: Any) -> published.Training:
