@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from s3c2.errors import LinksError
 from s3c2.files.atomic import write_atomically
-from s3c2.links.checked import Pairs, check_n_samples, check_pairs
+from s3c2.links.checked import CheckedPairs, check_n_samples, check_pairs
 from s3c2.links.ids import IdIndex, Ids, as_ids, kind
 from s3c2.links.tables import LinkTable, read_table, table_content
 
@@ -20,7 +20,9 @@ _CANNOT_WORDS = ("cannot", "cannot-link", "cl", "different", "0")
 _IS_MUST = {**dict.fromkeys(_MUST_WORDS, True), **dict.fromkeys(_CANNOT_WORDS, False)}
 
 
-def read_links(path: Any, ids: Any, n_samples: Any) -> tuple[Pairs, Pairs, int | None]:
+def read_links(
+    path: Any, ids: Any, n_samples: Any
+) -> tuple[CheckedPairs, CheckedPairs, int | None]:
     """Must-links, cannot-links and the number of rows (None for ids); see `Links.read`."""
     if ids is not None and n_samples is not None:
         raise LinksError("Give ids or n_samples, not both: the file holds ids or row numbers.")
@@ -38,7 +40,7 @@ def read_links(path: Any, ids: Any, n_samples: Any) -> tuple[Pairs, Pairs, int |
     else:
         ends = _ids_as_found(table)
 
-    def pairs_at(rows: npt.NDArray[np.int64], kind_of_link: str) -> Pairs:
+    def pairs_at(rows: npt.NDArray[np.int64], kind_of_link: str) -> CheckedPairs:
         line = None if table.line is None else table.line[rows]
         return check_pairs(
             ends[rows],
@@ -191,7 +193,7 @@ def _rows_of_ids(table: LinkTable, index: IdIndex) -> Ids:
     return np.stack(columns, axis=1)
 
 
-def write_links(path: Any, must: Pairs, cannot: Pairs, ids: Ids | None) -> None:
+def write_links(path: Any, must: CheckedPairs, cannot: CheckedPairs, ids: Ids | None) -> None:
     """Write must-links, then cannot-links; `ids` are the names of row numbers."""
     file = Path(path)
     filled = [pairs.ends for pairs in (must, cannot) if len(pairs)]
