@@ -10,6 +10,7 @@
         │   └── ContradictoryLinksError   must-links and cannot-links that exclude each other
         ├── OutOfMemoryError    a network and its batch: too large for the GPU
         └── StorageError        a model, a checkpoint or an output that cannot be read or written
+            └── TableError      a table; what it is for makes it a DataError or LinksError
 
     ImportError
     └── MissingExtraError       a part needs packages that an extra installs
@@ -48,6 +49,10 @@ class OutOfMemoryError(S3C2Error):
 
 class StorageError(S3C2Error):
     """A file or folder cannot be read or written."""
+
+
+class TableError(StorageError):
+    """A table cannot be read or written. Links and data tell it as an error of theirs."""
 
 
 class MissingExtraError(ImportError):

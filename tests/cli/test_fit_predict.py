@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from s3c2 import S3C2
+from s3c2.files.tables import read_table, write_table
 from s3c2.links import Links
 
 from .conftest import QUICK, fit_command
@@ -57,6 +58,22 @@ def test_rows_by_number(folder):
     result = folder.run(*fit_command("X.npy", "l.csv", id_column=None), "--no-report")
     assert result.exit_code == 0, result.output
     assert [row["id"] for row in folder.read("out/labels.csv")] == [str(n) for n in range(20)]
+
+
+def test_ids_survive_whatever_they_hold(folder):
+    ids = ["a\rb", "\r", 'say "no"', "x,y", "  blanks", "tail ", "line\nbreak", "\ttab", "é", "007"]
+    truth = {"key": ids, "kind": ["a", "b"] * 5}
+    write_table(folder / "t.csv", {"key": ids, "v": list(range(10))})
+    write_table(folder / "truth.csv", truth)
+    Links([(ids[0], ids[2])], [(ids[1], ids[4])]).write(folder / "l.csv")
+    command = fit_command("t.csv", "l.csv", k=2, id_column="key")
+    assert folder.run(*command, "--no-report").exit_code == 0
+    assert [row["id"] for row in folder.read("out/labels.csv")] == ids
+    scores = folder.run("evaluate", "out/labels.csv", "truth.csv", "--id-column", "key", "--json")
+    assert json.loads(scores.stdout)["matched"] == 10
+    for name in ("new.csv", "new.tsv", "new.jsonl", "new.parquet"):
+        assert folder.run("predict", "out", "t.csv", "-o", name).exit_code == 0
+        assert read_table(folder / name, ["id"]).columns["id"] == ids
 
 
 def test_pictures(folder):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from s3c2.errors import LinksError, MissingExtraError, StorageError
 from s3c2.links import Links
 
-FORMATS = ["csv", "jsonl", "ndjson", "parquet"]
+FORMATS = ["csv", "tsv", "jsonl", "ndjson", "parquet"]
 WEIGHTS = st.one_of(
     st.just(1.0), st.floats(0, 1, exclude_min=True), st.floats(0, 1, exclude_min=True, width=32)
 )
@@ -82,7 +82,7 @@ def reads_as_integer(text):
 def test_string_ids_come_back(ending, made):
     pairs, weights = made
     links = Links(*pairs, **weights)
-    if ending == "csv":  # text alone cannot tell the string "7" from the number 7
+    if ending in ("csv", "tsv"):  # text alone cannot tell the string "7" from the number 7
         ends = [*links.must.ravel(), *links.cannot.ravel()]
         assume(not all(map(reads_as_integer, ends)))
     assert through_file(links, ending) == links
@@ -131,7 +131,13 @@ def test_written_file_is_readable_by_others(tmp_path):
 @pytest.mark.parametrize(
     ("links", "name", "ids", "error", "message"),
     [
-        (Links([(0, 1)]), "links.xlsx", None, LinksError, "end in .csv, .jsonl, .ndjson, .parquet"),
+        (
+            Links([(0, 1)]),
+            "links.xlsx",
+            None,
+            LinksError,
+            "end in .csv, .tsv, .jsonl, .ndjson, .pa",
+        ),
         (Links([(0, 1)]), "no folder/links.csv", None, StorageError, "cannot be written: No such"),
         (Links([(0, 1)]), "links.csv", [7, 8], LinksError, "These links hold ids already"),
         (Links([(0, 1)], n_samples=2), "links.csv", [7], LinksError, "each of the 2 rows. Got 1"),

@@ -12,11 +12,11 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from s3c2 import S3C2
-from s3c2.cli.outputs import label_table, table_bytes
+from s3c2.cli.outputs import label_table
 from s3c2.data.data import Data
 from s3c2.data.tables import TablePreparation
 from s3c2.datasets.digits import BRIGHTEST, split_rows
-from s3c2.files.atomic import write_atomically
+from s3c2.files.tables import write_table
 from s3c2.links import Links
 from s3c2.metrics import Scores, evaluate
 from s3c2.report import write_clusters_picture, write_report
@@ -87,12 +87,12 @@ def write_demo(folder: Path, digits: Digits, outcome: Outcome, scores: Any, note
         image_shape=(8, 8),
     )
     write_clusters_picture(folder / "clusters.png", model, X, links, image_shape=(8, 8))
-    write_atomically(folder / "labels.csv", table_bytes(label_table(model, Data(X, ids))))
+    write_table(folder / "labels.csv", label_table(model, Data(X, ids)))
     links.write(folder / "links.csv", ids=digits.train)
     for name, rows in (("train.csv", digits.train), ("held_out.csv", digits.held_out)):
-        write_atomically(folder / name, table_bytes(_pixel_table(digits, rows)))
+        write_table(folder / name, _pixel_table(digits, rows))
     truth = {"id": range(len(digits.digit)), "digit": digits.digit.tolist()}
-    write_atomically(folder / "truth.csv", table_bytes(truth))
+    write_table(folder / "truth.csv", truth)
     names = tuple(_pixel_names())
     model.preparation_ = TablePreparation(
         names, shift=(0.0,) * len(names), factor=(1 / BRIGHTEST,) * len(names), id_column="id"

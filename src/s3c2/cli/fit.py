@@ -18,7 +18,6 @@ from s3c2.cli.outputs import (
     check_writable_file,
     label_table,
     output_folder,
-    table_bytes,
 )
 
 if TYPE_CHECKING:
@@ -272,10 +271,10 @@ def _write(
 ) -> dict[str, str]:
     """Write the model first, so that the training is not lost when a later output fails."""
     from s3c2.errors import StorageError
-    from s3c2.files.atomic import write_atomically
+    from s3c2.files.tables import write_table
 
     def write_labels(path: Path) -> None:
-        write_atomically(path, table_bytes(label_table(model, rows)))
+        write_table(path, label_table(model, rows))
 
     def write_page(path: Path) -> None:
         from s3c2.report import write_report

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,29 +24,14 @@ def label_table(model: Any, data: Data) -> dict[str, list[Any]]:
     }
 
 
-def table_bytes(columns: Mapping[str, Sequence[Any]], ending: str = ".csv") -> bytes:
-    """Encode columns as CSV, or as Parquet when the ending says so."""
-    if ending in (".parquet", ".pq"):
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError:
-            raise MissingExtraError("Writing Parquet", "pyarrow", "app") from None
-        buffer = io.BytesIO()
-        pyarrow.parquet.write_table(pyarrow.table(dict(columns)), buffer)
-        return buffer.getvalue()
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values()))
-    return text.getvalue().encode()
-
-
 def check_table_name(path: Path) -> None:
-    """Refuse an ending that is neither CSV nor Parquet, and a place that cannot be written."""
-    if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
+    """Refuse an ending that no table has, and a place that cannot be written."""
+    from s3c2.files.tables import ENDINGS
+
+    if path.suffix.lower() not in ENDINGS:
         raise StorageError(
-            f"{path}: cannot be written: the ending must be .csv or .parquet. Give such a name."
+            f"{path}: cannot be written: the ending must be one of {', '.join(ENDINGS)}. "
+            f"Give such a name."
         )
     check_writable_file(path)
 

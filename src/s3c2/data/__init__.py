@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from s3c2.data.arrays import ArrayPreparation, refuse_id_column
+from s3c2.data.columns import check_file, is_table
 from s3c2.data.data import Data, Preparation
 from s3c2.data.images import ImagePreparation
-from s3c2.data.table_files import check_file, is_table
 from s3c2.data.tables import TablePreparation
 from s3c2.data.texts import TextPreparation
 from s3c2.errors import DataError, StorageError

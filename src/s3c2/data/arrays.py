@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from s3c2.data.columns import check_file
 from s3c2.data.data import Data, Numbers, Preparation, check_finite, learn_scaling, scaled
-from s3c2.data.table_files import check_file
 from s3c2.errors import DataError
 
 

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from s3c2.data.columns import (
+    check_columns,
+    column_names,
+    read_numeric_columns,
+    read_text_columns,
+)
 from s3c2.data.data import (
     Data,
     Numbers,
@@ -16,12 +22,6 @@ from s3c2.data.data import (
     check_ids,
     learn_scaling,
     scaled,
-)
-from s3c2.data.table_files import (
-    check_columns,
-    column_names,
-    read_numeric_columns,
-    read_text_columns,
 )
 from s3c2.errors import DataError
 

@@ -12,8 +12,8 @@ import scipy.sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
+from s3c2.data.columns import check_columns, column_names, read_text_columns
 from s3c2.data.data import Data, Preparation, check_any_rows
-from s3c2.data.table_files import check_columns, column_names, read_text_columns
 from s3c2.data.tables import id_column_of_new_data, read_ids
 from s3c2.errors import DataError
 

@@ -1,29 +1,30 @@
-"""Reading CSV and Parquet with pyarrow: columns as numbers or as text."""
+"""Columns of the tables that a user gave, as numbers or as text."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from s3c2.errors import DataError, MissingExtraError
-
-PARQUET_ENDINGS = (".parquet", ".pq")
+from s3c2.errors import DataError, TableError
+from s3c2.files import arrow
+from s3c2.files.arrow import DELIMITERS, PARQUET
 
 
 def is_table(path: Path) -> bool:
     """Whether the file's ending says CSV or Parquet."""
-    return path.suffix.lower() in (".csv", ".tsv", *PARQUET_ENDINGS)
+    return path.suffix.lower() in (*DELIMITERS, *PARQUET)
 
 
 def column_names(path: Path) -> list[str]:
     """List the table's columns, without reading its rows."""
     check_file(path)
-    names = _parquet_names(path) if _is_parquet(path) else _csv_names(path)
+    with _told_as_data():
+        names = arrow.column_names(path)
     if not names:
         raise DataError(f"{path}: the file is empty; expected a header row and rows below it.")
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -48,17 +49,15 @@ def check_columns(path: Path, wanted: Sequence[str], names: Sequence[str], what:
 
 def read_text_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str | None]]:
     """Read columns as text, as they stand in the file; None where a value is missing."""
-    table = _read(path, columns, as_text=True)
+    with _told_as_data():
+        table = arrow.read_columns(path, columns, as_numbers=False)
     return {name: _as_text(table.column(name)) for name in columns}
 
 
 def read_numeric_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float64]:
     """Read columns as numbers, shape (rows, columns); missing values become NaN."""
-    pa = _pyarrow()
-    try:
-        table = _read(path, columns, as_text=False)
-    except pa.ArrowInvalid:  # some value is no number: read as text to say which
-        table = _read(path, columns, as_text=True)
+    with _told_as_data():
+        table = arrow.read_columns(path, columns, as_numbers=True)
     X = np.empty((table.num_rows, len(columns)), dtype=np.float64)
     for place, name in enumerate(columns):
         X[:, place] = _numbers(table.column(name), path, name)
@@ -75,61 +74,12 @@ def check_file(path: Path) -> None:
         raise DataError(f"{path}: the file is empty; expected data in it.")
 
 
-def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() in PARQUET_ENDINGS
-
-
-def _delimiter(path: Path) -> str:
-    return "\t" if path.suffix.lower() == ".tsv" else ","
-
-
-def _csv_names(path: Path) -> list[str]:
+@contextmanager
+def _told_as_data() -> Iterator[None]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return next(csv.reader(file, delimiter=_delimiter(path)), [])
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: this is not a CSV file in UTF-8 ({error}).") from None
-
-
-def _parquet_names(path: Path) -> list[str]:
-    pa = _pyarrow()
-    import pyarrow.parquet
-
-    try:
-        return list(pyarrow.parquet.read_schema(path).names)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: cannot be read as Parquet ({_first_line(error)}).") from None
-
-
-def _read(path: Path, columns: Sequence[str], *, as_text: bool) -> Any:
-    """Read the columns; ArrowInvalid passes through only when numbers were asked for."""
-    pa = _pyarrow()
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    if _is_parquet(path):
-        try:
-            return pyarrow.parquet.read_table(path, columns=list(columns))
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{path}: cannot be read as Parquet ({_first_line(error)}).") from None
-    kind = pa.string() if as_text else pa.float64()
-    try:
-        return pyarrow.csv.read_csv(
-            path,
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter=_delimiter(path), newlines_in_values=True
-            ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                include_columns=list(columns), column_types=dict.fromkeys(columns, kind)
-            ),
-        )
-    except pa.ArrowException as error:
-        if not as_text and isinstance(error, pa.ArrowInvalid):
-            raise
-        raise DataError(
-            f"{path}: cannot be read as CSV ({_first_line(error)}). Expected a header row, and "
-            f"as many values in every row, in UTF-8."
-        ) from None
+        yield
+    except TableError as error:
+        raise DataError(str(error)) from None
 
 
 def _numbers(column: Any, path: Path, name: str) -> NDArray[np.float64]:
@@ -167,15 +117,3 @@ def _first_bad_value(column: Any) -> tuple[int, str]:
 
 def _as_text(column: Any) -> list[str | None]:
     return [None if value is None else str(value) for value in column.to_pylist()]
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingExtraError("Reading a table", "pyarrow", "app") from None
-    return pyarrow
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or ["unreadable"])[0].rstrip(".")[:150]
