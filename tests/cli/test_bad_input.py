@@ -127,6 +127,14 @@ def test_options_refused_with_the_usage(folder, option):
     assert f"Invalid value for '{option[0]}'" in result.stderr
 
 
+@pytest.mark.parametrize("place", ["data", "links", "out"])
+def test_nul_in_a_path(folder, place):
+    result = folder.run(*fit_command(**{place: "a\0b.csv"}))
+    assert result.exit_code == 2
+    assert "'a\\x00b.csv' holds a NUL character" in result.stderr
+    assert "out" not in folder.names()
+
+
 @pytest.mark.parametrize("missing", ["data.csv", "links.csv"])
 def test_missing_files(folder, missing):
     (folder / missing).unlink()

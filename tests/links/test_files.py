@@ -307,6 +307,15 @@ def test_a_file_that_is_not_there(tmp_path):
         Links.read(tmp_path / "folder.csv")
 
 
+@pytest.mark.parametrize("path", [None, 7, b"l.csv", ["l.csv"], "l\0.csv", Path("l\0/l.csv")])
+def test_what_is_no_path(path):
+    shown = repr(str(path)) if isinstance(path, Path) else repr(path)
+    for use in (Links.read, Links([(0, 1)]).write):
+        with pytest.raises(LinksError, match=re.escape(shown)) as error:
+            use(path)
+        assert re.match("A path must be a text|The path .* holds a NUL", str(error.value))
+
+
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     path = file_with(tmp_path, "l.parquet", "PAR1")
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-PATH = click.Path(path_type=Path)
+
+class PathOnDisk(click.Path):
+    """A path; one with a NUL character, which no file can have, is refused at once."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if "\0" in str(value):
+            self.fail(f"{str(value)!r} holds a NUL character, which no path can.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = PathOnDisk(path_type=Path)
 
 
 def data_options(command: Command) -> Command:

@@ -17,6 +17,7 @@ from s3c2.data.images import ImagePreparation
 from s3c2.data.tables import TablePreparation
 from s3c2.data.texts import TextPreparation
 from s3c2.errors import DataError, StorageError
+from s3c2.files.paths import as_path
 
 __all__ = ["Data", "Preparation", "preparation_from_json", "prepare"]
 
@@ -44,7 +45,7 @@ def prepare(
     drop : columns of a table to leave out
     scale : how the columns of a table are scaled, one of ``tables.SCALES``
     """
-    path = Path(path)
+    path = as_path(path, DataError)
     numbers = is_table(path) and not path.is_dir() and text_column is None
     if scale is not None and not numbers:
         raise DataError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from s3c2.data.columns import check_file
+from s3c2.data.array_files import read_array
 from s3c2.data.data import Data, Numbers, Preparation, check_finite, learn_scaling, scaled
 from s3c2.errors import DataError
 
@@ -66,51 +65,10 @@ class ArrayPreparation(Preparation):
         return np.ascontiguousarray(np.moveaxis(out, -1, 1)) if self.channels_last else out
 
 
-def read_array(path: Path) -> NDArray[Any]:
-    """Read an array of numbers, at least one row; never through pickle."""
-    check_file(path)
-    try:
-        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-        X = loaded if isinstance(loaded, np.ndarray) else _only_array(loaded, path)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        if isinstance(error, DataError):
-            raise
-        if "Python objects" in str(error) or "Object arrays" in str(error):
-            raise DataError(
-                f"{path}: the array holds Python objects, which are never loaded. "
-                f"Save it as numbers: numpy.save(path, X.astype(float))."
-            ) from None
-        raise DataError(
-            f"{path}: cannot be read as a NumPy file (the file is damaged or of another kind)."
-        ) from None
-    if X.dtype.kind not in "fiub":
-        raise DataError(f"{path}: the array holds {X.dtype} values; expected numbers.")
-    if X.ndim not in (2, 3, 4):
-        raise DataError(
-            f"{path}: the array has shape {X.shape}; expected (rows, columns), images "
-            f"(rows, height, width) or (rows, channels, height, width)."
-        )
-    if X.size == 0:
-        raise DataError(f"{path}: the array of shape {X.shape} is empty; expected rows of data.")
-    return X.astype(np.float32) if X.dtype == np.float16 else X
-
-
 def refuse_id_column(path: Path, id_column: str | None) -> None:
     """Say that only tables have columns with names."""
     if id_column is not None:
         raise DataError(f"{path}: --id-column is for CSV and Parquet tables; leave it out here.")
-
-
-def _only_array(archive: Any, path: Path) -> NDArray[Any]:
-    with archive:
-        names = list(archive.files)
-        if "X" not in names and len(names) != 1:
-            raise DataError(
-                f"{path}: the file holds {len(names)} arrays ({', '.join(names[:5])}); expected "
-                f"one, or one named X."
-            )
-        array: NDArray[Any] = archive["X" if "X" in names else names[0]]
-        return array
 
 
 def _channels_last(X: NDArray[Any]) -> bool:

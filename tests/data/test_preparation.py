@@ -171,6 +171,14 @@ def test_missing_files(tmp_path, name):
         prepare(tmp_path / name)
 
 
+@pytest.mark.parametrize("path", [None, 7, b"x.csv", ["x.csv"], "x\0.csv"])
+def test_what_is_no_path(path):
+    with pytest.raises(
+        DataError, match=r"path.*x\\x00\.csv.*NUL|Got (None|7|b'x\.csv'|\['x\.csv'\])"
+    ):
+        prepare(path)
+
+
 def test_unknown_endings(tmp_path):
     with pytest.raises(DataError, match=r"'\.xlsx' are not read; expected \.csv"):
         prepare(table(tmp_path / "t.xlsx", "x"))
