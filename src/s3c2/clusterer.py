@@ -22,7 +22,7 @@ from s3c2.engine.loop import History, Losses, Run, Task
 from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
 from s3c2.engine.stack import Stack, Trained, train_stacks
-from s3c2.errors import DataError, EmptyClustersWarning, LinksError, LinksWarning
+from s3c2.errors import DataError, EmptyClustersWarning, LinksError, TooFewClustersWarning
 from s3c2.links import Links
 from s3c2.metrics import pair_rates
 
@@ -174,7 +174,7 @@ class LinkClusterer(ClusterMixin, SiameseEstimator, ABC):
                 f"The links ask for at least {len(rows)} clusters, and n_clusters is "
                 f"{self.n_clusters}: {shown} are all cannot-linked to each other. "
                 "Raise n_clusters, or check these links.",
-                LinksWarning,
+                TooFewClustersWarning,
                 stacklevel=3,
             )
 

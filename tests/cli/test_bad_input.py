@@ -69,7 +69,9 @@ def test_row_numbers_beyond_the_data(folder):
     np.save(folder / "X.npy", np.eye(4))
     folder.write("l.csv", "a,b,link\n0,1,must\n0,4,cannot\n")
     command = fit_command("X.npy", "l.csv", id_column=None)
-    refused(folder.run(*command), "l.csv", "line 3", "4", "row number", "--id-column")
+    result = folder.run(*command)
+    refused(result, "l.csv", "line 3", "4", "row number", "0 to 3", "--id-column")
+    assert "n_samples" not in result.stderr
 
 
 @pytest.mark.parametrize(("k", "words"), [(1, ["-k 1", "at least 2"]), (61, ["-k 61", "60 rows"])])

@@ -238,7 +238,7 @@ def test_bad_arrays(tmp_path):
             prepare(saved(np.array([[1.0, 2], [bad, 3]])))
     with pytest.raises(DataError, match=r"holds infinity at row 1, pixel \(0, 1\)"):
         prepare(saved(np.array([[[0, 0]], [[0, np.inf]]], dtype=np.float16)))
-    with pytest.raises(DataError, match=r"NaN at row 1, column 0.* The first row is row 0"):
+    with pytest.raises(DataError, match=r"NaN at row 1, column 0\..* Rows count from 0"):
         prepare(saved(np.array([[1.0, 2], [np.nan, 3]])))
     with pytest.raises(DataError, match="Python objects"):
         prepare(saved(np.array([[1, "a"]], dtype=object)))

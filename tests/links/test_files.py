@@ -251,7 +251,7 @@ JSONL = "l.jsonl"
         (CSV, b"a,b,link\n0,1,must\n\xff,1,must\n", {}, "l.csv, line 3: this is not UTF-8 text."),
         (CSV, "a,b,link\n0,1,must\n,1,must\n", {}, "l.csv, line 3: a is empty."),
         (CSV, "a,b,link\n0,1,must\n0,9,must\n", {"n_samples": 9}, "l.csv, line 3: (0, 9): 9 is "
-         "not a row number. With n_samples=9 row numbers are the integers 0 to 8."),
+         "not a row number. With 9 rows row numbers are the integers 0 to 8."),
         (CSV, "a,b,link\n0,x,must\n", {"n_samples": 9}, "l.csv, line 2: b is 'x', which is not a "
          "row number. If the file holds ids, pass ids"),
         (CSV, "a,b,link\n0,1.0,must\n", {"n_samples": 9}, "b is '1.0', which is not a row number"),

@@ -47,23 +47,21 @@ def data_options(command: Command) -> Command:
 
 def read_links(path: Path, *, ids: list[str] | None, n_rows: int) -> Links:
     """Read links by row number of the data; what is wrong is said in the words of the file."""
-    from s3c2.errors import LinksError
+    from s3c2.errors import LinksError, RowNumberError
     from s3c2.links import Links
 
     if ids is not None:
         try:
-            links = Links.read(path, ids=link_ids(ids))
+            return Links.read(path, ids=link_ids(ids))
         except LinksError:
             Links.read(path)  # a fault that needs no data is told by id, not by row number
             raise
-    else:
-        try:
-            links = Links.read(path, n_samples=n_rows)
-        except LinksError as error:
-            if "row number" not in str(error):
-                raise
-            raise LinksError(f"{error} On the command line, --id-column names the ids.") from None
-    return links
+    try:
+        return Links.read(path, n_samples=n_rows)
+    except RowNumberError as error:
+        raise LinksError(
+            f"{error.problem} If the links speak of ids, name their column with --id-column."
+        ) from None
 
 
 def refuse_contradictions(links: Links, path: Path) -> None:

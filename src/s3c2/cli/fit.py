@@ -210,7 +210,7 @@ def _usable(links: Links, path: Path, contradictions: str, quiet: bool) -> Links
 
 def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str]) -> None:
     """Say it as the core does, but with the user's ids and options."""
-    from s3c2.errors import LinksWarning
+    from s3c2.errors import TooFewClustersWarning
 
     rows = links.cannot_clique(n_clusters)
     if rows is not None:
@@ -218,7 +218,7 @@ def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str]) ->
         warnings.warn(
             f"The links ask for at least {len(rows)} clusters, and -k is {n_clusters}: the rows "
             f"{shown} are all cannot-linked to each other. Raise -k, or check these links.",
-            LinksWarning,
+            TooFewClustersWarning,
             stacklevel=2,
         )
 
@@ -241,19 +241,17 @@ def _new_model(
 
 
 def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
-    from s3c2.errors import EmptyClustersWarning, StorageError
+    from s3c2.errors import EmptyClustersWarning, OtherFitError, TooFewClustersWarning
 
     model.set_params(checkpoint=str(checkpoint))
     try:
         with settings_as_given(), warnings.catch_warnings():
             # Said elsewhere, in the words of the command line.
-            warnings.filterwarnings("ignore", "The links ask for at least")
+            warnings.simplefilter("ignore", TooFewClustersWarning)
             warnings.simplefilter("ignore", EmptyClustersWarning)
             model.fit(rows.X, links=links)
-    except StorageError as error:
-        if "other settings, data or links" not in str(error):
-            raise
-        raise StorageError(
+    except OtherFitError:
+        raise OtherFitError(
             f"{checkpoint} was left by an interrupted fit with other settings, data or links. "
             f"Remove this file, or choose another folder with -o."
         ) from None

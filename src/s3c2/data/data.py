@@ -89,11 +89,7 @@ def scaled(
 
 def check_finite(X: NDArray[Any], path: Path, columns: tuple[str, ...] | None = None) -> None:
     """Refuse NaN, infinity and what float32 cannot hold, naming file, row and column."""
-    try:
-        scaling.check_finite(X, columns)
-    except DataError as error:
-        found = str(error).removeprefix("X ")
-        raise DataError(f"{path} {found} The first row is row 0.") from None
+    scaling.check_finite(X, columns, str(path))
 
 
 def check_any_rows(n_rows: int, path: Path) -> None:

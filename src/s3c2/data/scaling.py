@@ -58,8 +58,8 @@ def chunks(X: Any) -> Iterator[tuple[int, Any]]:
         yield start, X[start : start + size]
 
 
-def check_finite(X: Any, column_names: Any = None) -> None:
-    """Refuse NaN, infinity and what float32 cannot hold, naming the first place."""
+def check_finite(X: Any, column_names: Any = None, what: str = "X") -> None:
+    """Refuse NaN, infinity and what float32 cannot hold, naming the first place in `what`."""
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind not in "f" or values.size == 0:
         return
@@ -79,13 +79,13 @@ def check_finite(X: Any, column_names: Any = None) -> None:
             where = f"column {column_names[place[0]]!r}"
         else:
             where = f"column {place[0]}" if len(place) == 1 else f"pixel {tuple(place)}"
-        what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}"
+        found = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}"
         remedy = (
             "Fill in or leave out such rows (scikit-learn's SimpleImputer does)."
             if not np.isfinite(value)
             else f"Values must lie within ±{FLOAT32_MAX:.3g}: rescale the column."
         )
-        raise DataError(f"X holds {what} at row {row}, {where}. {remedy}")
+        raise DataError(f"{what} holds {found} at row {row}, {where}. {remedy} Rows count from 0.")
 
 
 def _mean_and_deviation(X: Any, axis: int | None) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from s3c2.errors import LinksError
+from s3c2.errors import LinksError, RowNumberError
 from s3c2.links.ids import (
     IdIndex,
     Ids,
@@ -162,10 +162,7 @@ def _check_ends(pairs: Any, kind: str, n_samples: int | None, where: Where) -> I
     except NotAnIdError as bad:
         pair = tuple(array[bad.position // 2].tolist())
         if n_samples is not None:
-            raise LinksError(
-                f"{where(bad.position // 2)} {pair}: {bad.value!r} is not a row number. "
-                f"{_range_of_rows(n_samples)} For ids, leave out n_samples."
-            ) from None
+            raise _no_row(f"{where(bad.position // 2)} {pair}", bad.value, n_samples) from None
         raise LinksError(
             f"{where(bad.position // 2)} {pair}: {bad.value!r} {bad.reason}."
         ) from None
@@ -179,10 +176,14 @@ def _shape_message(array: npt.NDArray[Any], kind: str) -> str:
     return f"{kind} must be pairs, an array of shape (m, 2). Got shape {array.shape} instead."
 
 
-def _range_of_rows(n_samples: int) -> str:
-    if n_samples == 0:
-        return "With n_samples=0 there are no rows."
-    return f"With n_samples={n_samples} row numbers are the integers 0 to {n_samples - 1}."
+def _no_row(place: str, value: Any, n_samples: int) -> RowNumberError:
+    numbers = (
+        f"row numbers are the integers 0 to {n_samples - 1}" if n_samples else "there are none"
+    )
+    return RowNumberError(
+        f"{place}: {value!r} is not a row number. With {n_samples} rows {numbers}.",
+        "For ids, leave out n_samples.",
+    )
 
 
 def _check_row_numbers(ends: Ids, n_samples: int, where: Where) -> None:
@@ -190,10 +191,7 @@ def _check_row_numbers(ends: Ids, n_samples: int, where: Where) -> None:
     if bad.any():
         i, end = (int(k) for k in np.argwhere(bad)[0])
         pair = tuple(ends[i].tolist())
-        raise LinksError(
-            f"{where(i)} {pair}: {pair[end]!r} is not a row number. {_range_of_rows(n_samples)} "
-            "For ids, leave out n_samples."
-        )
+        raise _no_row(f"{where(i)} {pair}", pair[end], n_samples)
 
 
 def _check_weight(weight: Any, n_pairs: int, kind: str) -> npt.NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from s3c2.errors import LinksError, TableError
+from s3c2.errors import LinksError, RowNumberError, TableError
 from s3c2.files.atomic import write_atomically
 from s3c2.files.paths import as_path
 from s3c2.files.tables import Table, check_ending, read_table, table_bytes
@@ -154,10 +154,9 @@ def _row_numbers(table: LinkTable) -> Ids:
         numbers = _integers(values) if table.is_text else _if_integers(values)
         if numbers is None:
             bad = next(i for i, v in enumerate(values) if not _is_one_integer(v, table.is_text))
-            table.fail(
-                bad,
-                f"{column} is {values[bad]!r}, which is not a row number. If the file holds ids, "
-                "pass ids (the ids of all rows, in order).",
+            raise RowNumberError(
+                f"{table.where(bad)}: {column} is {values[bad]!r}, which is not a row number.",
+                "If the file holds ids, pass ids (the ids of all rows, in order).",
             )
         columns.append(np.array(numbers, dtype=np.int64))
     return np.stack(columns, axis=1)
