@@ -26,7 +26,10 @@ def refused(result, *words):
         ("name,a\nx,1\ny,nan\n", ["data.csv", "row 1", "NaN", "'a'"]),
         ("name,a\nx,1\ny,-inf\n", ["data.csv", "row 1", "infinity", "'a'"]),
         ("name,a\nx,1\ny,1e39\n", ["data.csv", "row 1", "1e+39", "'a'", "rescale"]),
-        ("name,a\nx,1\ny,red\n", ["data.csv", "'a' is not numeric", "row 1", "'red'", "--drop a"]),
+        (
+            "name,a\nx,1\ny,red\n",
+            ["data.csv", "'a' is not numeric", "row 1", "'red'", "--drop a,", "--id-column a "],
+        ),
         ("name,a\nx,1\nx,2\n", ["data.csv", "id 'x'", "rows 0 and 1", "unique"]),
         ("name,a\n", ["data.csv", "no rows"]),
         ("", ["data.csv", "empty"]),
@@ -88,8 +91,8 @@ def test_number_of_clusters(folder, k, words):
         (["--labnet-steps", "0"], ["steps", "0"]),
         (["--clunet-steps", "0"], ["steps", "0"]),
         (["--network", "convolutional"], ["images"]),
-        (["--drop", "z"], ["'z' not found"]),
-        (["--text-column", "z"], ["'z' not found"]),
+        (["--drop", "z"], ["to --drop 'z' not found"]),
+        (["--text-column", "z"], ["the --text-column 'z' not found"]),
         (["--text-column", "a", "--drop", "z"], ["--drop 'z' not found"]),
     ],
 )

@@ -18,6 +18,7 @@ from s3c2.data.tables import TablePreparation
 from s3c2.data.texts import TextPreparation
 from s3c2.errors import DataError, StorageError
 from s3c2.files.paths import as_path
+from s3c2.naming import named
 
 __all__ = ["Data", "Preparation", "preparation_from_json", "prepare"]
 
@@ -32,7 +33,7 @@ def prepare(
     *,
     id_column: str | None = None,
     text_column: str | None = None,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     scale: str | None = None,
 ) -> tuple[Data, Preparation]:
     """Read data for ``fit``, and learn how to prepare new data in the same way.
@@ -42,15 +43,16 @@ def prepare(
     path : CSV, Parquet, NPY or NPZ file, or a folder of pictures
     id_column : column of a table that holds the rows' ids; without it rows go by number
     text_column : column of a table that holds texts, which become tf-idf vectors
-    drop : columns of a table to leave out
+    drop : column or columns of a table to leave out
     scale : how the columns of a table are scaled, one of ``tables.SCALES``
     """
     path = as_path(path, DataError)
+    drop = [drop] if isinstance(drop, str) else drop
     numbers = is_table(path) and not path.is_dir() and text_column is None
     if scale is not None and not numbers:
         raise DataError(
-            f"{path}: --scale is for the columns of numbers of a CSV or Parquet table; leave it "
-            "out here."
+            f"{path}: {named('scale')} is for the columns of numbers of a CSV or Parquet table; "
+            f"leave it out here."
         )
     if is_table(path) and not path.is_dir():
         if text_column is not None:
@@ -61,7 +63,8 @@ def prepare(
     refuse_id_column(path, id_column)
     if text_column is not None or drop:
         raise DataError(
-            f"{path}: --text-column and --drop are for CSV and Parquet tables; leave them out here."
+            f"{path}: {named('text_column')} and {named('drop')} are for CSV and Parquet tables; "
+            f"leave them out here."
         )
     if path.is_dir():
         return ImagePreparation.learn(path)

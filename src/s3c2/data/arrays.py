@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from s3c2.data.array_files import read_array
 from s3c2.data.data import Data, Numbers, Preparation, check_finite, learn_scaling, scaled
 from s3c2.errors import DataError
+from s3c2.naming import named
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ class ArrayPreparation(Preparation):
 def refuse_id_column(path: Path, id_column: str | None) -> None:
     """Say that only tables have columns with names."""
     if id_column is not None:
-        raise DataError(f"{path}: --id-column is for CSV and Parquet tables; leave it out here.")
+        raise DataError(
+            f"{path}: {named('id_column')} is for CSV and Parquet tables; leave it out here."
+        )
 
 
 def _channels_last(X: NDArray[Any]) -> bool:

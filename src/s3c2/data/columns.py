@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from s3c2.errors import DataError, TableError
 from s3c2.files import arrow
 from s3c2.files.arrow import DELIMITERS, PARQUET
+from s3c2.naming import named
 
 
 def is_table(path: Path) -> bool:
@@ -99,8 +100,8 @@ def _numbers(column: Any, path: Path, name: str) -> NDArray[np.float64]:
     row, value = _first_bad_value(column)
     raise DataError(
         f"{path}: column {name!r} is not numeric: row {row} (the first is 0) holds {value!r}. "
-        f"Leave the column out with --drop {name}, or name it with --id-column {name} if it "
-        f"holds the rows' ids."
+        f"Leave the column out with {named('drop', name)}, or give {named('id_column', name)} if "
+        f"it holds the rows' ids."
     )
 
 

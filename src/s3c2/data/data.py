@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from s3c2.data import scaling
 from s3c2.data.scaling import Scaling, chunks
 from s3c2.errors import DataError
+from s3c2.naming import named
 
 Numbers = float | tuple[float, ...]  # one for all values, or one for each column
 
@@ -106,7 +107,7 @@ def check_ids(ids: list[str], path: Path, column: str) -> None:
             raise DataError(
                 f"{path}: the id {name!r} in column {column!r} stands on rows {first[name]} and "
                 f"{row} (the first is 0); ids must be unique. Mend the file, or name another "
-                f"column with --id-column."
+                f"column with {named('id_column')}."
             )
         first[name] = row
 

@@ -24,6 +24,7 @@ from s3c2.data.data import (
     scaled,
 )
 from s3c2.errors import DataError
+from s3c2.naming import named
 
 SCALES = ("columns", "together", "none")
 
@@ -48,8 +49,8 @@ class TablePreparation(Preparation):
         for all by one factor onto [0, 1], or "none".
         """
         names = column_names(path)
-        check_columns(path, [id_column] if id_column else [], names, "the --id-column")
-        check_columns(path, drop, names, "the column to --drop")
+        check_columns(path, [id_column] if id_column else [], names, f"the {named('id_column')}")
+        check_columns(path, drop, names, f"the column to {named('drop')}")
         columns = tuple(name for name in names if name != id_column and name not in drop)
         if not columns:
             raise DataError(f"{path}: no column of numbers is left; keep at least one.")
@@ -81,7 +82,7 @@ def id_column_of_new_data(
 ) -> str | None:
     """Choose the column asked for, otherwise that of ``fit`` where it is there."""
     if asked is not None:
-        check_columns(path, [asked], names, "the --id-column")
+        check_columns(path, [asked], names, f"the {named('id_column')}")
         return asked
     return learned if learned in names else None
 
