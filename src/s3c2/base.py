@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
 from s3c2 import published
-from s3c2.data.scaling import Scaling, check_finite
+from s3c2.data.scaling import SCALES, Scaling, check_finite
 from s3c2.engine.callbacks import as_callbacks
 from s3c2.engine.checkpoint import Checkpoint, fingerprint
 from s3c2.engine.loop import History, Run
@@ -145,7 +145,7 @@ class SiameseEstimator(BaseEstimator):
     def _check_shared_parameters(self) -> None:
         """Refuse what no stage could work with."""
         check_choice(self, "network", tuple(published.DROPOUT))
-        check_choice(self, "scale", (None, "standard", "unit", "rms"))
+        check_choice(self, "scale", SCALES)
         check_choice(self, "precision", ("float32", "bf16"))
         check_choice(self, "contradictions", ("raise", "drop"))
         check_choice(self, "optimizer", (None, *OPTIMIZERS))

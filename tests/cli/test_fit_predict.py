@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 from PIL import Image
+from sklearn.base import clone
 
 from s3c2 import S3C2
 from s3c2.files.tables import read_table, write_table
@@ -74,6 +75,42 @@ def test_ids_survive_whatever_they_hold(folder):
     for name in ("new.csv", "new.tsv", "new.jsonl", "new.parquet"):
         assert folder.run("predict", "out", "t.csv", "-o", name).exit_code == 0
         assert read_table(folder / name, ["id"]).columns["id"] == ids
+
+
+@pytest.mark.parametrize("scale", ["standard", "unit", "together", "rms", "none"])
+@pytest.mark.parametrize("data", ["t.csv", "t.npy"])
+def test_scales_are_those_of_python(folder, scale, data):
+    """The same data, scale and seed give the same labels here and there."""
+    X = np.random.default_rng(0).normal(2, 3, size=(30, 4))
+    write_table(folder / "t.csv", {str(n): column.tolist() for n, column in enumerate(X.T)})
+    np.save(folder / "t.npy", X)
+    folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
+    command = [*fit_command(data, "l.csv", id_column=None), "--scale", scale, "--no-report"]
+    assert folder.run(*command).exit_code == 0
+    links = Links([(0, 1)], [(2, 19)], n_samples=30)
+    model = S3C2.load(folder / "out/model")
+    assert model.scale == (None if scale == "none" else scale)
+    expected = clone(model).set_params(verbose=0).fit(X, links=links).labels_
+    assert [int(row["cluster"]) for row in folder.read("out/labels.csv")] == expected.tolist()
+    assert folder.run("predict", "out", data).stdout == (folder / "out/labels.csv").read_text()
+
+
+def test_tables_are_standardised_unless_asked_otherwise(fitted, folder):
+    assert S3C2.load(fitted / "out/model").scale == "standard"
+    np.save(folder / "X.npy", np.zeros((20, 3, 3)))
+    folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
+    assert folder.run(*fit_command("X.npy", "l.csv", id_column=None), "--no-report").exit_code == 0
+    assert S3C2.load(folder / "out/model").scale is None
+
+
+def test_values_that_the_scaling_cannot_take_are_refused(folder):
+    np.save(folder / "X.npy", np.random.default_rng(0).normal(size=(20, 3)) / 1000)
+    folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
+    assert folder.run(*fit_command("X.npy", "l.csv", id_column=None), "--no-report").exit_code == 0
+    np.save(folder / "new.npy", np.array([[0, 0, 3e38]]))
+    result = folder.run("predict", "out", "new.npy")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "new.npy holds 3e+38 at row 0, column 2" in result.stderr
 
 
 def test_pictures(folder):

@@ -39,10 +39,6 @@ class Digits:
         pixels, digit = load_digits(return_X_y=True)
         return cls(pixels, digit, *split_rows(len(digit)))
 
-    def X(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:  # noqa: N802
-        """Pixels in [0, 1]."""
-        return (self.pixels[rows] / BRIGHTEST).astype(np.float32)
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -56,24 +52,26 @@ class Outcome:
 
 def cluster_digits(digits: Digits, seed: int, *, verbose: int) -> Outcome:
     """Draw links with this seed, train both methods, and score them on rows neither has seen."""
-    X, X_new = digits.X(digits.train), digits.X(digits.held_out)
+    X, X_new = digits.pixels[digits.train], digits.pixels[digits.held_out]
     truth = digits.digit[digits.held_out]
     links = Links.from_labels(digits.digit[digits.train], N_LINKS, random_state=seed)
-    model = S3C2.as_published(N_CLUSTERS).set_params(random_state=seed, verbose=verbose)
+    model = S3C2.as_published(N_CLUSTERS).set_params(
+        random_state=seed, verbose=verbose, scale="together"
+    )
     model.fit(X, links=links)
-    kmeans = KMeans(N_CLUSTERS, n_init=10, random_state=seed).fit(X)
+    kmeans = KMeans(N_CLUSTERS, n_init=10, random_state=seed).fit(_in_unit_range(X))
     return Outcome(
         model,
         links,
         s3c2=evaluate(truth, model.predict(X_new)),
-        kmeans=evaluate(truth, kmeans.predict(X_new)),
+        kmeans=evaluate(truth, kmeans.predict(_in_unit_range(X_new))),
     )
 
 
 def write_demo(folder: Path, digits: Digits, outcome: Outcome, scores: Any, note: str) -> None:
     """Write report, picture, labels and model, and the data to try the other commands on."""
     model, links = outcome.model, outcome.links
-    X = digits.X(digits.train)
+    X = digits.pixels[digits.train]
     ids = [str(row) for row in digits.train]
     write_report(
         folder / "report.html",
@@ -93,11 +91,12 @@ def write_demo(folder: Path, digits: Digits, outcome: Outcome, scores: Any, note
         write_table(folder / name, _pixel_table(digits, rows))
     truth = {"id": range(len(digits.digit)), "digit": digits.digit.tolist()}
     write_table(folder / "truth.csv", truth)
-    names = tuple(_pixel_names())
-    model.preparation_ = TablePreparation(
-        names, shift=(0.0,) * len(names), factor=(1 / BRIGHTEST,) * len(names), id_column="id"
-    ).to_json()
+    model.preparation_ = TablePreparation(tuple(_pixel_names()), id_column="id").to_json()
     model.save(folder / "model")
+
+
+def _in_unit_range(pixels: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (pixels / BRIGHTEST).astype(np.float32)
 
 
 def _pixel_names() -> list[str]:

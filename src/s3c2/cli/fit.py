@@ -52,9 +52,11 @@ def number_or_auto(value: str) -> float | str:
 @data_options
 @click.option(
     "--scale",
-    type=click.Choice(["columns", "together", "none"]),
-    help="Scaling of a table: each column to mean 0 and deviation 1 (columns, the default), all "
-    "by one factor onto [0, 1] (together: for pixels and the like), or none.",
+    type=click.Choice(["standard", "unit", "together", "rms", "none"]),
+    help="Scaling: each column to mean 0 and deviation 1 (standard, the default of tables), each "
+    "column onto [0, 1] (unit), all numbers by one factor onto [0, 1] (together: for pixels and "
+    "the like), all numbers by the root of their mean square (rms), or none (the default of "
+    "pictures and texts).",
 )
 @click.option(
     "--network",
@@ -141,14 +143,13 @@ def fit(
         _check_outputs(out, report=not no_report)
         from s3c2.data import prepare
 
-        rows, preparation = prepare(
-            data, id_column=id_column, text_column=text_column, drop=drop, scale=scale
-        )
+        rows, preparation = prepare(data, id_column=id_column, text_column=text_column, drop=drop)
         _check_clusters(n_clusters, rows.n_rows)
         given = read_links(links_file, ids=rows.ids, n_rows=rows.n_rows)
         links = _usable(given, links_file, contradictions, quiet)
         _warn_of_too_many_groups(links, n_clusters, rows.names)
-        model = _new_model(n_clusters, contradictions, quiet, settings)
+        scaling = None if scale == "none" else scale or preparation.usual_scale
+        model = _new_model(n_clusters, scaling, contradictions, quiet, settings)
         _train(model, rows, links, out / CHECKPOINT)
         model.preparation_ = preparation.to_json()
         outputs = _write(out, model, rows, links, title=data.stem, report=not no_report)
@@ -224,7 +225,11 @@ def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str]) ->
 
 
 def _new_model(
-    n_clusters: int, contradictions: Literal["raise", "drop"], quiet: bool, settings: dict[str, Any]
+    n_clusters: int,
+    scale: str | None,
+    contradictions: Literal["raise", "drop"],
+    quiet: bool,
+    settings: dict[str, Any],
 ) -> S3C2:
     from s3c2 import S3C2
 
@@ -235,7 +240,7 @@ def _new_model(
         contradictions=contradictions,
         random_state=seed,
         verbose=0 if quiet else 1,
-        scale=None,  # the preparation has scaled the rows
+        scale=scale,
         **given,
     )
 

@@ -84,10 +84,12 @@ def _prepare(model: S3C2, path: Path, id_column: str | None) -> Data:
     from s3c2.errors import DataError
 
     if model.preparation_ is not None:
-        return preparation_from_json(model.preparation_).apply(path, id_column=id_column)
+        preparation = preparation_from_json(model.preparation_)
+        return preparation.apply(path, id_column=id_column, scaling=model.scaling_)
     if path.suffix.lower() not in (".npy", ".npz"):
         raise DataError(
             f"{path}: this model was saved from Python and does not say how raw data is prepared. "
             f"Give an NPY or NPZ file of rows as fit got them."
         )
-    return ArrayPreparation(row_shape=model.input_shape_).apply(path, id_column=id_column)
+    preparation = ArrayPreparation(row_shape=model.input_shape_)
+    return preparation.apply(path, id_column=id_column, scaling=model.scaling_)

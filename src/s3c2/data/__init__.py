@@ -1,7 +1,8 @@
 """From DATA to X: tables, arrays, folders of pictures and texts.
 
-`prepare` reads the data of ``fit`` and learns a `Preparation` from it (scaling, vocabulary,
-picture size, column names). Stored as JSON with the model, it prepares raw new data alike.
+`prepare` reads the data of ``fit`` and learns a `Preparation` from it (column names, vocabulary,
+picture size). Stored as JSON with the model, it prepares raw new data alike. Scaling is learned by
+the model (`scaling`), in one way for Python and the command line.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ def prepare(
     id_column: str | None = None,
     text_column: str | None = None,
     drop: str | Sequence[str] = (),
-    scale: str | None = None,
 ) -> tuple[Data, Preparation]:
     """Read data for ``fit``, and learn how to prepare new data in the same way.
 
@@ -44,22 +44,15 @@ def prepare(
     id_column : column of a table that holds the rows' ids; without it rows go by number
     text_column : column of a table that holds texts, which become tf-idf vectors
     drop : column or columns of a table to leave out
-    scale : how the columns of a table are scaled, one of ``tables.SCALES``
     """
     path = as_path(path, DataError)
     drop = [drop] if isinstance(drop, str) else drop
-    numbers = is_table(path) and not path.is_dir() and text_column is None
-    if scale is not None and not numbers:
-        raise DataError(
-            f"{path}: {named('scale')} is for the columns of numbers of a CSV or Parquet table; "
-            f"leave it out here."
-        )
     if is_table(path) and not path.is_dir():
         if text_column is not None:
             return TextPreparation.learn(
                 path, text_column=text_column, id_column=id_column, drop=drop
             )
-        return TablePreparation.learn(path, id_column=id_column, drop=drop, scale=scale)
+        return TablePreparation.learn(path, id_column=id_column, drop=drop)
     refuse_id_column(path, id_column)
     if text_column is not None or drop:
         raise DataError(

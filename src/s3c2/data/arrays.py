@@ -1,4 +1,4 @@
-"""NPY and NPZ: tables are standardised, images mapped to [0, 1]."""
+"""NPY and NPZ: tables stay as they are, images are mapped onto [0, 1]."""
 
 from __future__ import annotations
 
@@ -10,24 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from s3c2.data.array_files import read_array
-from s3c2.data.data import Data, Numbers, Preparation, check_finite, learn_scaling, scaled
+from s3c2.data.data import Data, Preparation, check_finite
+from s3c2.data.scaling import Scaling, chunks
 from s3c2.errors import DataError
 from s3c2.naming import named
 
 
 @dataclass(frozen=True)
 class ArrayPreparation(Preparation):
-    """Shape of a row, and how it is scaled: (x − shift) · factor.
+    """Shape of a row, and how images are brought onto [0, 1]: (x − shift) · factor.
 
-    A table has a shift and a factor for each column, images have one of each. Without them
-    numbers stay as they are.
+    The numbers of a table stay as they are; the model scales them.
     """
 
     kind: ClassVar[str] = "array"
     row_shape: tuple[int, ...]
-    shift: Numbers | None = None
-    factor: Numbers | None = None
+    shift: float | None = None
+    factor: float | None = None
     channels_last: bool = False
+
+    @property
+    def usual_scale(self) -> str | None:
+        return "standard" if len(self.row_shape) == 1 else None
 
     @classmethod
     def learn(cls, path: Path) -> tuple[Data, ArrayPreparation]:
@@ -37,17 +41,20 @@ class ArrayPreparation(Preparation):
         """
         X = read_array(path)
         check_finite(X, path)
-        shift: Numbers = 0.0
-        factor: Numbers = 1 / 255
-        if X.ndim == 2:
-            shift, factor = learn_scaling("standard", X)
-        elif X.dtype != np.uint8:
-            shift, factor = learn_scaling("unit", X)
+        shift: float | None = None
+        factor: float | None = None
+        if X.ndim > 2:
+            shift, factor = 0.0, 1 / 255
+            if X.dtype != np.uint8:
+                learned = Scaling.learn("together", X)
+                shift, factor = float(learned.shift), float(learned.factor)
         preparation = cls(X.shape[1:], shift, factor, _channels_last(X))
-        return Data(preparation._prepared(X, path)), preparation
+        return Data(preparation._prepared(X)), preparation
 
-    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
-        """Check the shape of the rows, and scale them."""
+    def apply(
+        self, path: Path, *, id_column: str | None = None, scaling: Scaling | None = None
+    ) -> Data:
+        """Check the shape of the rows, and map images as those of ``fit``."""
         refuse_id_column(path, id_column)
         X = read_array(path)
         if X.shape[1:] != self.row_shape:
@@ -55,15 +62,20 @@ class ArrayPreparation(Preparation):
                 f"{path}: each row has shape {X.shape[1:]}, and the model was fitted on rows of "
                 f"shape {self.row_shape}. Give data of the same columns or image size."
             )
-        check_finite(X, path)
-        return Data(self._prepared(X, path))
+        own = self._mapping()
+        check_finite(X, path, scaling=scaling if own is None else own)
+        return Data(self._prepared(X))
 
-    def _prepared(self, X: NDArray[Any], path: Path) -> NDArray[np.float32]:
+    def _mapping(self) -> Scaling | None:
         if self.shift is None or self.factor is None:
-            out = np.asarray(X, dtype=np.float32)
-        else:
-            out = scaled(X, self.shift, self.factor, path)
-        return np.ascontiguousarray(np.moveaxis(out, -1, 1)) if self.channels_last else out
+            return None
+        return Scaling(np.asarray(self.shift), np.asarray(self.factor))
+
+    def _prepared(self, X: NDArray[Any]) -> NDArray[Any]:
+        mapping = self._mapping()
+        if mapping is not None:
+            X = _mapped(X, mapping)
+        return np.ascontiguousarray(np.moveaxis(X, -1, 1)) if self.channels_last else X
 
 
 def refuse_id_column(path: Path, id_column: str | None) -> None:
@@ -72,6 +84,14 @@ def refuse_id_column(path: Path, id_column: str | None) -> None:
         raise DataError(
             f"{path}: {named('id_column')} is for CSV and Parquet tables; leave it out here."
         )
+
+
+def _mapped(X: NDArray[Any], mapping: Scaling) -> NDArray[np.float32]:
+    """Chunk by chunk: a memory-mapped X is never held whole in its own type."""
+    out = np.empty(X.shape, dtype=np.float32)
+    for start, chunk in chunks(X):
+        out[start : start + len(chunk)] = mapping.apply(np.asarray(chunk, dtype=np.float64))
+    return out
 
 
 def _channels_last(X: NDArray[Any]) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from s3c2.data.arrays import refuse_id_column
 from s3c2.data.data import Data, Preparation
+from s3c2.data.scaling import Scaling
 from s3c2.errors import DataError, MissingExtraError
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
@@ -37,7 +38,9 @@ class ImagePreparation(Preparation):
         preparation = cls(height, width, grey)
         return preparation._read(folder, paths), preparation
 
-    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
+    def apply(
+        self, path: Path, *, id_column: str | None = None, scaling: Scaling | None = None
+    ) -> Data:
         """Read a folder of pictures in the size and colours of ``fit``."""
         refuse_id_column(path, id_column)
         return self._read(path, picture_paths(path))

@@ -14,6 +14,7 @@ from sklearn.preprocessing import normalize
 
 from s3c2.data.columns import check_columns, column_names, read_text_columns
 from s3c2.data.data import Data, Preparation, check_any_rows
+from s3c2.data.scaling import Scaling
 from s3c2.data.tables import id_column_of_new_data, read_ids
 from s3c2.errors import DataError
 from s3c2.naming import named
@@ -62,7 +63,9 @@ class TextPreparation(Preparation):
         ids = read_ids(path, id_column)
         return Data(preparation._vectors(texts), ids, texts), preparation
 
-    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
+    def apply(
+        self, path: Path, *, id_column: str | None = None, scaling: Scaling | None = None
+    ) -> Data:
         """Weigh the words of ``fit`` in new texts."""
         names = column_names(path)
         check_columns(path, [self.text_column], names, "column")
