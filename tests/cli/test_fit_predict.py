@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pyarrow.parquet
@@ -9,7 +10,7 @@ import pytest
 from PIL import Image
 from sklearn.base import clone
 
-from s3c2 import S3C2
+from s3c2 import S3C2, LabNet
 from s3c2.files.tables import read_table, write_table
 from s3c2.links import Links
 
@@ -27,6 +28,21 @@ def test_fit_writes_labels_model_and_report(fitted):
     assert {int(row["cluster"]) for row in labels} <= {0, 1, 2}
     assert all(1 / 3 <= float(row["probability"]) <= 1 for row in labels)
     assert "60 rows in" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_rows_are_asked_about_once(folder, monkeypatch):
+    """Labels, report and summary share one pass over the rows and one over the links."""
+    asked = []
+    for owner, name in ((S3C2, "predict_proba"), (LabNet, "link_distances")):
+        ask = getattr(owner, name)
+
+        def counted(self, *args, _ask=ask, _name=name, **kwargs):
+            asked.append(_name)
+            return _ask(self, *args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counted)
+    assert folder.run(*fit_command(), "--json").exit_code == 0
+    assert sorted(asked) == ["link_distances", "predict_proba"]
 
 
 def test_predict_on_the_same_raw_data_gives_the_labels_of_fit(fitted, tmp_path):
@@ -51,6 +67,11 @@ def test_same_seed_same_labels_and_quiet_says_nothing(fitted, folder):
     assert (result.exit_code, result.output) == (0, "")
     assert folder.read("out/labels.csv") == fitted.read("out/labels.csv")
     assert not (folder / "out/report.html").exists()
+
+
+def test_fit_without_a_report_needs_no_matplotlib(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert folder.run(*fit_command(), "--no-report").exit_code == 0
 
 
 def test_rows_by_number(folder):

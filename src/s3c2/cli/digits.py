@@ -13,13 +13,12 @@ from sklearn.datasets import load_digits
 
 from s3c2 import S3C2
 from s3c2.cli.outputs import label_table
-from s3c2.data.data import Data
 from s3c2.data.tables import TablePreparation
 from s3c2.datasets.digits import BRIGHTEST, split_rows
 from s3c2.files.tables import write_table
 from s3c2.links import Links
 from s3c2.metrics import Scores, evaluate
-from s3c2.report import write_clusters_picture, write_report
+from s3c2.report import Answers, write_clusters_picture, write_report
 
 N_CLUSTERS = 10
 N_LINKS = 500  # link sets have the seeds 0, 1, 2, …
@@ -73,6 +72,7 @@ def write_demo(folder: Path, digits: Digits, outcome: Outcome, scores: Any, note
     model, links = outcome.model, outcome.links
     X = digits.pixels[digits.train]
     ids = [str(row) for row in digits.train]
+    answers = Answers(model, X, links)
     write_report(
         folder / "report.html",
         model,
@@ -83,9 +83,12 @@ def write_demo(folder: Path, digits: Digits, outcome: Outcome, scores: Any, note
         scores=scores,
         scores_note=note,
         image_shape=(8, 8),
+        answers=answers,
     )
-    write_clusters_picture(folder / "clusters.png", model, X, links, image_shape=(8, 8))
-    write_table(folder / "labels.csv", label_table(model, Data(X, ids)))
+    write_clusters_picture(
+        folder / "clusters.png", model, X, links, image_shape=(8, 8), answers=answers
+    )
+    write_table(folder / "labels.csv", label_table(answers.posteriors, ids))
     links.write(folder / "links.csv", ids=digits.train)
     for name, rows in (("train.csv", digits.train), ("held_out.csv", digits.held_out)):
         write_table(folder / name, _pixel_table(digits, rows))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from s3c2 import S3C2
     from s3c2.data import Data
     from s3c2.links import Links
+    from s3c2.metrics import Rates
+    from s3c2.report import Answers
 
 MODEL, LABELS, REPORT = "model", "labels.csv", "report.html"
 CHECKPOINT = "checkpoint.safetensors"
@@ -142,6 +144,7 @@ def fit(
         began = time.monotonic()
         _check_outputs(out, report=not no_report)
         from s3c2.data import prepare
+        from s3c2.report import Answers
 
         rows, preparation = prepare(data, id_column=id_column, text_column=text_column, drop=drop)
         _check_clusters(n_clusters, rows.n_rows)
@@ -152,9 +155,15 @@ def fit(
         model = _new_model(n_clusters, scaling, contradictions, quiet, settings)
         _train(model, rows, links, out / CHECKPOINT)
         model.preparation_ = preparation.to_json()
-        outputs = _write(out, model, rows, links, title=data.stem, report=not no_report)
+        answers = Answers(model, rows.X, links)
+        outputs = _write(out, model, rows, links, answers, title=data.stem, report=not no_report)
     n_dropped = given.n_links - links.n_links
-    summary = _summary(model, rows, links, n_dropped, outputs, time.monotonic() - began)
+    summary = {
+        **_summary(model, links, answers.rates),
+        "links_left_out": n_dropped,
+        "seconds": round(time.monotonic() - began, 1),
+        "outputs": outputs,
+    }
     if as_json:
         print_json(summary)
     n_empty = summary["sizes"].count(0)
@@ -270,19 +279,35 @@ def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
 
 
 def _write(
-    out: Path, model: S3C2, rows: Data, links: Links, *, title: str, report: bool
+    out: Path,
+    model: S3C2,
+    rows: Data,
+    links: Links,
+    answers: Answers,
+    *,
+    title: str,
+    report: bool,
 ) -> dict[str, str]:
     """Write the model first, so that the training is not lost when a later output fails."""
     from s3c2.errors import StorageError
     from s3c2.files.tables import write_table
 
     def write_labels(path: Path) -> None:
-        write_table(path, label_table(model, rows))
+        write_table(path, label_table(answers.posteriors, rows.names))
 
     def write_page(path: Path) -> None:
         from s3c2.report import write_report
 
-        write_report(path, model, rows.X, links, ids=rows.names, title=title, texts=rows.texts)
+        write_report(
+            path,
+            model,
+            rows.X,
+            links,
+            ids=rows.names,
+            title=title,
+            texts=rows.texts,
+            answers=answers,
+        )
 
     steps: dict[str, Callable[[Path], None]] = {MODEL: model.save, LABELS: write_labels}
     if report:
@@ -303,27 +328,16 @@ def _write(
     return written
 
 
-def _summary(
-    model: S3C2,
-    rows: Data,
-    links: Links,
-    n_dropped: int,
-    outputs: dict[str, str],
-    seconds: float,
-) -> dict[str, Any]:
+def _summary(model: S3C2, links: Links, rates: Rates) -> dict[str, Any]:
     import numpy as np
 
-    rates = model.labnet_.rates(links, X=rows.X)
     return {
-        "rows": rows.n_rows,
+        "rows": len(model.labels_),
         "clusters": model.n_clusters,
         "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
         "must_links": links.n_must,
         "cannot_links": links.n_cannot,
-        "links_left_out": n_dropped,
         "threshold": float(model.threshold_),
         "ml_rate": float(rates.ml_rate),
         "cl_rate": float(rates.cl_rate),
-        "seconds": round(seconds, 1),
-        "outputs": outputs,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from s3c2.errors import MissingExtraError, S3C2Error, StorageError
 
 if TYPE_CHECKING:
-    from s3c2.data import Data
+    from numpy.typing import NDArray
 
 
-def label_table(model: Any, data: Data) -> dict[str, list[Any]]:
+def label_table(posteriors: NDArray[Any], names: Sequence[str]) -> dict[str, Sequence[Any]]:
     """List id, cluster and probability of every row."""
-    posteriors = model.predict_proba(data.X)  # (rows, K)
     return {
-        "id": data.names,
+        "id": names,
         "cluster": posteriors.argmax(axis=1).tolist(),
         "probability": [round(p, 6) for p in posteriors.max(axis=1).tolist()],
     }

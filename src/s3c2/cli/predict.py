@@ -62,7 +62,7 @@ def predict(
     with settings_as_given():
         model = S3C2.load(_model_folder(model_folder), device=device)
         rows = _prepare(model, data, id_column)
-        table = label_table(model, rows)
+        table = label_table(model.predict_proba(rows.X), rows.names)
     if out == STDOUT:
         click.echo(table_bytes(table), nl=False)
         return
