@@ -52,7 +52,11 @@ def read_text_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str 
     """Read columns as text, as they stand in the file; None where a value is missing."""
     with _told_as_data():
         table = arrow.read_columns(path, columns, as_numbers=False)
-    return {name: _as_text(table.column(name)) for name in columns}
+    values = {name: _values(table.column(name), path, name) for name in columns}
+    return {
+        name: [None if value is None else str(value) for value in of_column]
+        for name, of_column in values.items()
+    }
 
 
 def read_numeric_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float64]:
@@ -97,7 +101,7 @@ def _numbers(column: Any, path: Path, name: str) -> NDArray[np.float64]:
             continue
         if not pa.types.is_temporal(column.type):
             return np.asarray(numbers.to_numpy(), dtype=np.float64)
-    row, value = _first_bad_value(column)
+    row, value = _first_bad_value(_values(column, path, name))
     raise DataError(
         f"{path}: column {name!r} is not numeric: row {row} (the first is 0) holds {value!r}. "
         f"Leave the column out with {named('drop', name)}, or give {named('id_column', name)} if "
@@ -105,16 +109,24 @@ def _numbers(column: Any, path: Path, name: str) -> NDArray[np.float64]:
     )
 
 
-def _first_bad_value(column: Any) -> tuple[int, str]:
-    for row, value in enumerate(column.to_pylist()):
+def _first_bad_value(values: list[Any]) -> tuple[int, str]:
+    for row, value in enumerate(values):
         if value is None:
             continue
         try:
             float(value)
         except (TypeError, ValueError):
             return row, str(value)[:40]
-    return 0, str(column[0])[:40]
+    return 0, str(values[0])[:40]
 
 
-def _as_text(column: Any) -> list[str | None]:
-    return [None if value is None else str(value) for value in column.to_pylist()]
+def _values(column: Any, path: Path, name: str) -> list[Any]:
+    """The values of a pyarrow column, which is checked only now: damaged text shows here."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):
+        raise DataError(
+            f"{path}: column {name!r} holds values that cannot be read: text that is not UTF-8, or "
+            f"times out of range. Save the file again."
+        ) from None
+    return values
