@@ -46,7 +46,7 @@ def data_options(command: Command) -> Command:
 
 
 def read_links(path: Path, *, ids: list[str] | None, n_rows: int) -> Links:
-    """Read links by row number of the data; what is wrong is said in the words of the file."""
+    """Read links as row numbers of the data; messages name rows as the file does."""
     from s3c2.errors import LinksError, RowNumberError
     from s3c2.links import Links
 

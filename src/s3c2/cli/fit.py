@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from s3c2 import S3C2
     from s3c2.data import Data
     from s3c2.links import Links
-    from s3c2.metrics import Rates
     from s3c2.report import Answers
 
 MODEL, LABELS, REPORT = "model", "labels.csv", "report.html"
@@ -156,27 +155,32 @@ def fit(
         _train(model, rows, links, out / CHECKPOINT)
         model.preparation_ = preparation.to_json()
         answers = Answers(model, rows.X, links)
-        outputs = _write(out, model, rows, links, answers, title=data.stem, report=not no_report)
-    n_dropped = given.n_links - links.n_links
+        outputs = _write(out, rows, answers, title=data.stem, report=not no_report)
     summary = {
-        **_summary(model, links, answers.rates),
-        "links_left_out": n_dropped,
+        **_summary(answers),
+        "links_left_out": given.n_links - links.n_links,
         "seconds": round(time.monotonic() - began, 1),
         "outputs": outputs,
     }
     if as_json:
         print_json(summary)
+    _tell(summary, quiet)
+
+
+def _tell(summary: dict[str, Any], quiet: bool) -> None:
+    """Say in words what the summary holds."""
     n_empty = summary["sizes"].count(0)
     if n_empty:
         say(
-            f"{n_empty} of {n_clusters} clusters stayed empty. More links, a lower --threshold, "
-            f"--dropout 0 or --restarts may fill them.",
+            f"{n_empty} of {summary['clusters']} clusters stayed empty. More links, a lower "
+            f"--threshold, --dropout 0 or --restarts may fill them.",
             quiet=quiet,
         )
     sizes = ", ".join(map(str, summary["sizes"]))
+    n_links = summary["must_links"] + summary["cannot_links"]
     say(
-        f"{rows.n_rows:,} rows from {links.n_links:,} links in clusters of {sizes}. "
-        f"Written: {', '.join(outputs.values())}.",
+        f"{summary['rows']:,} rows from {n_links:,} links in clusters of {sizes}. "
+        f"Written: {', '.join(summary['outputs'].values())}.",
         quiet=quiet,
     )
 
@@ -278,16 +282,7 @@ def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
     model.set_params(checkpoint=None)
 
 
-def _write(
-    out: Path,
-    model: S3C2,
-    rows: Data,
-    links: Links,
-    answers: Answers,
-    *,
-    title: str,
-    report: bool,
-) -> dict[str, str]:
+def _write(out: Path, rows: Data, answers: Answers, *, title: str, report: bool) -> dict[str, str]:
     """Write the model first, so that the training is not lost when a later output fails."""
     from s3c2.errors import StorageError
     from s3c2.files.tables import write_table
@@ -300,16 +295,16 @@ def _write(
 
         write_report(
             path,
-            model,
-            rows.X,
-            links,
+            answers.model,
+            answers.X,
+            answers.links,
             ids=rows.names,
             title=title,
             texts=rows.texts,
             answers=answers,
         )
 
-    steps: dict[str, Callable[[Path], None]] = {MODEL: model.save, LABELS: write_labels}
+    steps: dict[str, Callable[[Path], None]] = {MODEL: answers.model.save, LABELS: write_labels}
     if report:
         steps[REPORT] = write_page
     written: dict[str, str] = {}
@@ -328,9 +323,10 @@ def _write(
     return written
 
 
-def _summary(model: S3C2, links: Links, rates: Rates) -> dict[str, Any]:
+def _summary(answers: Answers) -> dict[str, Any]:
     import numpy as np
 
+    model, links, rates = answers.model, answers.links, answers.rates
     return {
         "rows": len(model.labels_),
         "clusters": model.n_clusters,

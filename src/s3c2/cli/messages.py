@@ -44,7 +44,7 @@ class PlainSpokenGroup(click.Group):
 
 @contextmanager
 def settings_as_given() -> Iterator[None]:
-    """Take a refused setting for what it is here, something the user typed."""
+    """Show a setting that the library refuses as bad input: one line, exit code 2."""
     try:
         yield
     except S3C2Error:

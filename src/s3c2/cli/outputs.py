@@ -70,7 +70,7 @@ def check_matplotlib(otherwise: str = "") -> None:
 
 @contextmanager
 def output_folder(path: Path) -> Iterator[Path]:
-    """Make the folder for the time of the work; when it fails, leave none that was not there."""
+    """Make the folder, and remove it again when the work fails and leaves nothing in it."""
     made = [place for place in (path, *path.parents) if not place.exists()]
     there = next(place for place in (path, *path.parents) if place.exists())
     if not there.is_dir():

@@ -124,7 +124,7 @@ def _check_pixels(path: Path, width: int, height: int) -> None:
 
 
 def _check_depth(path: Path, picture: Any) -> None:
-    """Refuse 32 bits a pixel: what is black and what is white in them is not known."""
+    """Refuse 32 bits a pixel: no rule says which number is black and which is white."""
     # Mode "I" is 32 bits, but some versions of Pillow read 16 bits of these formats into it.
     if picture.mode == "F" or (picture.mode == "I" and picture.format not in ("PNG", "PPM")):
         raise DataError(

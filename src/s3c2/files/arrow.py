@@ -48,7 +48,7 @@ def read_columns(path: Path, columns: Sequence[str], *, as_numbers: bool) -> Any
         try:
             return _arrow_csv(path, columns, arrow.float64())
         except arrow.ArrowInvalid:
-            pass  # some value is no number, or the file is damaged: reading it as text tells
+            pass  # some value is no number, or the file is damaged: read it as text to find out
     try:
         return _arrow_csv(path, columns, arrow.string())
     except arrow.ArrowException as error:

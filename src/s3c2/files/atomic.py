@@ -12,9 +12,8 @@ from s3c2.files.paths import as_path
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Replace the file at `path`, or make it; errors are `StorageError`."""
-    target = Path(
-        os.path.realpath(as_path(path, StorageError))
-    )  # a link keeps pointing to the file
+    # The file that a link points to is replaced, not the link.
+    target = Path(os.path.realpath(as_path(path, StorageError)))
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
         try:

@@ -10,7 +10,7 @@ from s3c2.errors import S3C2Error
 
 
 def as_path(path: Any, error: type[S3C2Error]) -> Path:
-    """The path as a `Path`; what is none is refused with this kind of error."""
+    """Make a `Path` of it. What is not a path is refused with this kind of error."""
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(text, str):
         raise error(

@@ -1,4 +1,4 @@
-"""CheckedPairs of one kind, must or cannot: what a user may give, checked and put in one form."""
+"""Pairs of one kind, must or cannot: what a user may give, checked and put in one form."""
 
 from __future__ import annotations
 

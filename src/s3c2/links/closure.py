@@ -257,7 +257,7 @@ def _dense_core(edges: Ints, n_nodes: int, least: int) -> tuple[Ints, Ints]:
 
 
 def _grow(neighbours: sparse.csr_array, start: int, size: int) -> list[int] | None:
-    """Add, time and again, the candidate that keeps the most other candidates."""
+    """Add one candidate after the other, each time the one that keeps most of the others."""
     clique = [start]
     inside = neighbours
     candidates = _row(inside, start)

@@ -30,7 +30,7 @@ _FOLLOW_ROWS = (
 
 
 class NotAnIdError(Exception):
-    """One value is no id; the caller knows where it stands and says so."""
+    """One value is no id. The caller knows where it stands, and tells the user."""
 
     def __init__(self, position: int, value: object, reason: str) -> None:
         super().__init__(reason)

@@ -23,22 +23,22 @@ class Answers:
     """
 
     def __init__(self, model: Any, X: Any, links: Any) -> None:
-        self._model, self._X, self._links = model, X, links
+        self.model, self.X, self.links = model, X, links
 
     @cached_property
     def posteriors(self) -> NDArray[np.float32]:
         """(rows, K)."""
-        return np.asarray(self._model.predict_proba(self._X))
+        return np.asarray(self.model.predict_proba(self.X))
 
     @cached_property
     def distances(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """LabNet's squared distances of the must-links and of the cannot-links."""
-        must, cannot = self._model.labnet_.link_distances(self._links, self._X)
+        must, cannot = self.model.labnet_.link_distances(self.links, self.X)
         return np.asarray(must), np.asarray(cannot)
 
     @cached_property
     def rates(self) -> Rates:
         """ML rate, CL rate and accuracy on the links."""
         must, cannot = self.distances
-        T = self._model.threshold_
+        T = self.model.threshold_
         return Rates.of(are_must_links(must, T), ~are_must_links(cannot, T))
