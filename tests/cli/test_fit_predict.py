@@ -154,7 +154,7 @@ def test_texts(folder):
     folder.write("t.csv", "key,text\n" + rows)
     folder.write("l.csv", "a,b,link\nt0,t1,must\nt2,t3,must\nt0,t2,cannot\n")
     command = fit_command("t.csv", "l.csv", k=2, id_column="key")
-    assert folder.run(*command, "--text-column", "text").exit_code == 0
+    assert folder.run(*command, "--text-column", "text", "--scale", "rms").exit_code == 0
     assert "apple pie" in (folder / "out/report.html").read_text(encoding="utf-8")
     assert folder.run("predict", "out", "t.csv").stdout == (folder / "out/labels.csv").read_text()
 

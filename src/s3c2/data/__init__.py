@@ -81,4 +81,7 @@ def preparation_from_json(fields: dict[str, Any]) -> Preparation:
     try:
         return kind.from_json(fields)
     except TypeError as error:
-        raise StorageError(f"The model's data preparation cannot be read: {error}.") from None
+        raise StorageError(
+            f"The model's data preparation cannot be read ({error}); it may come from another "
+            f"version of s3c2. Install that version, or fit the model again."
+        ) from None

@@ -187,8 +187,9 @@ class Links:
         Parameters
         ----------
         path : path
-            A file that ends in .csv, .jsonl (or .ndjson) or .parquet, with the columns a, b, link
-            ("must" or "cannot") and, optionally, weight (blank is 1). Other columns are ignored.
+            A file that ends in .csv, .tsv, .jsonl (or .ndjson) or .parquet (or .pq), with the
+            columns a, b, link ("must" or "cannot") and, optionally, weight (blank is 1). Other
+            columns are ignored.
         ids : sequence, optional
             The ids of all rows in order. The file's a and b are looked up there, and the links
             hold row numbers.
@@ -201,12 +202,12 @@ class Links:
         return cls._of(*read_links(path, ids, n_samples))
 
     def write(self, path: str | os.PathLike[str], *, ids: Any = None) -> None:
-        """Write the links to a .csv, .jsonl, .ndjson or .parquet file, all of it or nothing.
+        """Write the links to a file, in the format of its ending, all of it or nothing.
 
         Parameters
         ----------
         path : path
-            Where to; an existing file is replaced.
+            A file that ends as those of `read` do; an existing one is replaced.
         ids : sequence of length n_samples, optional
             The ids of all rows in order, to write instead of row numbers.
         """
