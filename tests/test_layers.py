@@ -12,7 +12,7 @@ import s3c2
 ROOT = Path(s3c2.__file__).parent
 # From the bottom up, as CONTRIBUTING draws it. A name is a package or a module.
 LAYERS = (
-    {"errors", "published", "parameters", "links", "data", "files", "metrics"},
+    {"errors", "naming", "published", "parameters", "links", "data", "files", "metrics"},
     {"engine"},
     {"losses", "networks", "pairs", "reading", "distances", "datasets"},
     {

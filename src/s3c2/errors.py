@@ -7,15 +7,19 @@
         ├── DataError           X: not finite, not numeric, wrong shape or columns
         ├── DatasetError        a public data set: missing, damaged, cannot be downloaded
         ├── LinksError          links: unknown rows, unreadable files, none of a kind
-        │   └── ContradictoryLinksError   must-links and cannot-links that exclude each other
+        │   ├── ContradictoryLinksError   must-links and cannot-links that exclude each other
+        │   └── RowNumberError  a link of a row that there is not; perhaps it is an id
         ├── OutOfMemoryError    a network and its batch: too large for the GPU
         └── StorageError        a model, a checkpoint or an output that cannot be read or written
+            ├── OtherFitError   a checkpoint of a fit with other settings, data or links
+            └── TableError      a table; what it is for makes it a DataError or LinksError
 
     ImportError
     └── MissingExtraError       a part needs packages that an extra installs
 
     UserWarning
     ├── LinksWarning            links that were left out, or cannot all hold
+    │   └── TooFewClustersWarning   links that ask for more clusters than there will be
     └── EmptyClustersWarning    a fit that put no row into some clusters
 """
 
@@ -42,12 +46,40 @@ class ContradictoryLinksError(LinksError):
     """Some must-links and cannot-links exclude each other."""
 
 
+class RowNumberError(LinksError):
+    """A link names something that is no row number; it may be an id.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, and where.
+    remedy : str
+        How to mend it in Python. The command line has its own.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.remedy}"
+
+
 class OutOfMemoryError(S3C2Error):
     """A network and its batch do not fit into the GPU's memory."""
 
 
 class StorageError(S3C2Error):
     """A file or folder cannot be read or written."""
+
+
+class OtherFitError(StorageError):
+    """A checkpoint belongs to a fit with other settings, data or links."""
+
+
+class TableError(StorageError):
+    """A table cannot be read or written. Links and data tell it as an error of theirs."""
 
 
 class MissingExtraError(ImportError):
@@ -61,6 +93,10 @@ class MissingExtraError(ImportError):
 
 class LinksWarning(UserWarning):
     """Links that were left out, or that cannot all hold."""
+
+
+class TooFewClustersWarning(LinksWarning):
+    """The links ask for more clusters than there will be."""
 
 
 class EmptyClustersWarning(UserWarning):

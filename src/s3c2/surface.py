@@ -21,7 +21,7 @@ from s3c2.data.scaling import SCALES
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.rows import Rows
 from s3c2.engine.task import History
-from s3c2.errors import EmptyClustersWarning, LinksError, LinksWarning, StorageError
+from s3c2.errors import EmptyClustersWarning, LinksError, StorageError, TooFewClustersWarning
 from s3c2.files.saved import Saved
 from s3c2.fitting import check_links
 from s3c2.links import Links
@@ -279,7 +279,7 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
                 f"The links ask for at least {len(rows)} clusters, and n_clusters is "
                 f"{self.n_clusters}: {shown} are all cannot-linked to each other. "
                 "Raise n_clusters, or check these links.",
-                LinksWarning,
+                TooFewClustersWarning,
                 stacklevel=5,
             )
 

@@ -26,7 +26,10 @@ def refused(result, *words):
         ("name,a\nx,1\ny,nan\n", ["data.csv", "row 1", "NaN", "'a'"]),
         ("name,a\nx,1\ny,-inf\n", ["data.csv", "row 1", "infinity", "'a'"]),
         ("name,a\nx,1\ny,1e39\n", ["data.csv", "row 1", "1e+39", "'a'", "rescale"]),
-        ("name,a\nx,1\ny,red\n", ["data.csv", "'a' is not numeric", "row 1", "'red'", "--drop a"]),
+        (
+            "name,a\nx,1\ny,red\n",
+            ["data.csv", "'a' is not numeric", "row 1", "'red'", "--drop a,", "--id-column a "],
+        ),
         ("name,a\nx,1\nx,2\n", ["data.csv", "id 'x'", "rows 0 and 1", "unique"]),
         ("name,a\n", ["data.csv", "no rows"]),
         ("", ["data.csv", "empty"]),
@@ -69,7 +72,9 @@ def test_row_numbers_beyond_the_data(folder):
     np.save(folder / "X.npy", np.eye(4))
     folder.write("l.csv", "a,b,link\n0,1,must\n0,4,cannot\n")
     command = fit_command("X.npy", "l.csv", id_column=None)
-    refused(folder.run(*command), "l.csv", "line 3", "4", "row number", "--id-column")
+    result = folder.run(*command)
+    refused(result, "l.csv", "line 3", "4", "row number", "0 to 3", "--id-column")
+    assert "n_samples" not in result.stderr
 
 
 @pytest.mark.parametrize(("k", "words"), [(1, ["-k 1", "at least 2"]), (61, ["-k 61", "60 rows"])])
@@ -86,8 +91,8 @@ def test_number_of_clusters(folder, k, words):
         (["--labnet-steps", "0"], ["steps", "0"]),
         (["--clunet-steps", "0"], ["steps", "0"]),
         (["--network", "convolutional"], ["images"]),
-        (["--drop", "z"], ["'z' not found"]),
-        (["--text-column", "z"], ["'z' not found"]),
+        (["--drop", "z"], ["to --drop 'z' not found"]),
+        (["--text-column", "z"], ["the --text-column 'z' not found"]),
         (["--text-column", "a", "--drop", "z"], ["--drop 'z' not found"]),
     ],
 )
@@ -125,6 +130,14 @@ def test_options_refused_with_the_usage(folder, option):
     result = folder.run(*fit_command(), *option)
     assert result.exit_code == 2
     assert f"Invalid value for '{option[0]}'" in result.stderr
+
+
+@pytest.mark.parametrize("place", ["data", "links", "out"])
+def test_nul_in_a_path(folder, place):
+    result = folder.run(*fit_command(**{place: "a\0b.csv"}))
+    assert result.exit_code == 2
+    assert "'a\\x00b.csv' holds a NUL character" in result.stderr
+    assert "out" not in folder.names()
 
 
 @pytest.mark.parametrize("missing", ["data.csv", "links.csv"])

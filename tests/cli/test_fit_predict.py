@@ -2,13 +2,16 @@
 
 import json
 import shutil
+import sys
 
 import numpy as np
 import pyarrow.parquet
 import pytest
 from PIL import Image
+from sklearn.base import clone
 
-from s3c2 import S3C2
+from s3c2 import S3C2, LabNet
+from s3c2.files.tables import read_table, write_table
 from s3c2.links import Links
 
 from .conftest import QUICK, fit_command
@@ -25,6 +28,21 @@ def test_fit_writes_labels_model_and_report(fitted):
     assert {int(row["cluster"]) for row in labels} <= {0, 1, 2}
     assert all(1 / 3 <= float(row["probability"]) <= 1 for row in labels)
     assert "60 rows in" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_rows_are_asked_about_once(folder, monkeypatch):
+    """Labels, report and summary share one pass over the rows and one over the links."""
+    asked = []
+    for owner, name in ((S3C2, "predict_proba"), (LabNet, "link_distances")):
+        ask = getattr(owner, name)
+
+        def counted(self, *args, _ask=ask, _name=name, **kwargs):
+            asked.append(_name)
+            return _ask(self, *args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counted)
+    assert folder.run(*fit_command(), "--json").exit_code == 0
+    assert sorted(asked) == ["link_distances", "predict_proba"]
 
 
 def test_predict_on_the_same_raw_data_gives_the_labels_of_fit(fitted, tmp_path):
@@ -51,12 +69,69 @@ def test_same_seed_same_labels_and_quiet_says_nothing(fitted, folder):
     assert not (folder / "out/report.html").exists()
 
 
+def test_fit_without_a_report_needs_no_matplotlib(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert folder.run(*fit_command(), "--no-report").exit_code == 0
+
+
 def test_rows_by_number(folder):
     np.save(folder / "X.npy", np.random.default_rng(0).normal(size=(20, 3)))
     folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
     result = folder.run(*fit_command("X.npy", "l.csv", id_column=None), "--no-report")
     assert result.exit_code == 0, result.output
     assert [row["id"] for row in folder.read("out/labels.csv")] == [str(n) for n in range(20)]
+
+
+def test_ids_survive_whatever_they_hold(folder):
+    ids = ["a\rb", "\r", 'say "no"', "x,y", "  blanks", "tail ", "line\nbreak", "\ttab", "é", "007"]
+    truth = {"key": ids, "kind": ["a", "b"] * 5}
+    write_table(folder / "t.csv", {"key": ids, "v": list(range(10))})
+    write_table(folder / "truth.csv", truth)
+    Links([(ids[0], ids[2])], [(ids[1], ids[4])]).write(folder / "l.csv")
+    command = fit_command("t.csv", "l.csv", k=2, id_column="key")
+    assert folder.run(*command, "--no-report").exit_code == 0
+    assert [row["id"] for row in folder.read("out/labels.csv")] == ids
+    scores = folder.run("evaluate", "out/labels.csv", "truth.csv", "--id-column", "key", "--json")
+    assert json.loads(scores.stdout)["matched"] == 10
+    for name in ("new.csv", "new.tsv", "new.jsonl", "new.parquet"):
+        assert folder.run("predict", "out", "t.csv", "-o", name).exit_code == 0
+        assert read_table(folder / name, ["id"]).columns["id"] == ids
+
+
+@pytest.mark.parametrize("scale", ["standard", "unit", "together", "rms", "none"])
+@pytest.mark.parametrize("data", ["t.csv", "t.npy"])
+def test_scales_are_those_of_python(folder, scale, data):
+    """The same data, scale and seed give the same labels here and there."""
+    X = np.random.default_rng(0).normal(2, 3, size=(30, 4))
+    write_table(folder / "t.csv", {str(n): column.tolist() for n, column in enumerate(X.T)})
+    np.save(folder / "t.npy", X)
+    folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
+    command = [*fit_command(data, "l.csv", id_column=None), "--scale", scale, "--no-report"]
+    assert folder.run(*command).exit_code == 0
+    links = Links([(0, 1)], [(2, 19)], n_samples=30)
+    model = S3C2.load(folder / "out/model")
+    assert model.scale == (None if scale == "none" else scale)
+    expected = clone(model).set_params(verbose=0).fit(X, links=links).labels_
+    assert [int(row["cluster"]) for row in folder.read("out/labels.csv")] == expected.tolist()
+    assert folder.run("predict", "out", data).stdout == (folder / "out/labels.csv").read_text()
+
+
+def test_tables_are_standardised_unless_asked_otherwise(fitted, folder):
+    assert S3C2.load(fitted / "out/model").scale == "standard"
+    np.save(folder / "X.npy", np.zeros((20, 3, 3)))
+    folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
+    assert folder.run(*fit_command("X.npy", "l.csv", id_column=None), "--no-report").exit_code == 0
+    assert S3C2.load(folder / "out/model").scale is None
+
+
+def test_values_that_the_scaling_cannot_take_are_refused(folder):
+    np.save(folder / "X.npy", np.random.default_rng(0).normal(size=(20, 3)) / 1000)
+    folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
+    assert folder.run(*fit_command("X.npy", "l.csv", id_column=None), "--no-report").exit_code == 0
+    np.save(folder / "new.npy", np.array([[0, 0, 3e38]]))
+    result = folder.run("predict", "out", "new.npy")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "new.npy holds 3e+38 at row 0, column 2" in result.stderr
 
 
 def test_pictures(folder):
@@ -79,7 +154,7 @@ def test_texts(folder):
     folder.write("t.csv", "key,text\n" + rows)
     folder.write("l.csv", "a,b,link\nt0,t1,must\nt2,t3,must\nt0,t2,cannot\n")
     command = fit_command("t.csv", "l.csv", k=2, id_column="key")
-    assert folder.run(*command, "--text-column", "text").exit_code == 0
+    assert folder.run(*command, "--text-column", "text", "--scale", "rms").exit_code == 0
     assert "apple pie" in (folder / "out/report.html").read_text(encoding="utf-8")
     assert folder.run("predict", "out", "t.csv").stdout == (folder / "out/labels.csv").read_text()
 

@@ -85,8 +85,8 @@ def test_letters_are_standardised_on_the_training_part(store, contents):
 def test_digits_are_split_as_in_the_demo():
     digits = load_digits()
     demo = Digits.load()
-    assert (digits.X_train.reshape(1297, 64) == demo.X(demo.train)).all()
-    assert (digits.X_test.reshape(500, 64) == demo.X(demo.held_out)).all()
+    assert (digits.X_train.reshape(1297, 64) == demo.pixels[demo.train] / 16).all()
+    assert (digits.X_test.reshape(500, 64) == demo.pixels[demo.held_out] / 16).all()
     assert (digits.y_test == demo.digit[demo.held_out]).all()
     assert not set(demo.train) & set(demo.held_out)
     assert digits.X_train.dtype == np.float32

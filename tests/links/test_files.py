@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from s3c2.errors import LinksError, MissingExtraError, StorageError
 from s3c2.links import Links
 
-FORMATS = ["csv", "jsonl", "ndjson", "parquet"]
+FORMATS = ["csv", "tsv", "jsonl", "ndjson", "parquet"]
 WEIGHTS = st.one_of(
     st.just(1.0), st.floats(0, 1, exclude_min=True), st.floats(0, 1, exclude_min=True, width=32)
 )
@@ -82,7 +82,7 @@ def reads_as_integer(text):
 def test_string_ids_come_back(ending, made):
     pairs, weights = made
     links = Links(*pairs, **weights)
-    if ending == "csv":  # text alone cannot tell the string "7" from the number 7
+    if ending in ("csv", "tsv"):  # text alone cannot tell the string "7" from the number 7
         ends = [*links.must.ravel(), *links.cannot.ravel()]
         assume(not all(map(reads_as_integer, ends)))
     assert through_file(links, ending) == links
@@ -131,7 +131,13 @@ def test_written_file_is_readable_by_others(tmp_path):
 @pytest.mark.parametrize(
     ("links", "name", "ids", "error", "message"),
     [
-        (Links([(0, 1)]), "links.xlsx", None, LinksError, "end in .csv, .jsonl, .ndjson, .parquet"),
+        (
+            Links([(0, 1)]),
+            "links.xlsx",
+            None,
+            LinksError,
+            "end in .csv, .tsv, .jsonl, .ndjson, .pa",
+        ),
         (Links([(0, 1)]), "no folder/links.csv", None, StorageError, "cannot be written: No such"),
         (Links([(0, 1)]), "links.csv", [7, 8], LinksError, "These links hold ids already"),
         (Links([(0, 1)], n_samples=2), "links.csv", [7], LinksError, "each of the 2 rows. Got 1"),
@@ -245,7 +251,7 @@ JSONL = "l.jsonl"
         (CSV, b"a,b,link\n0,1,must\n\xff,1,must\n", {}, "l.csv, line 3: this is not UTF-8 text."),
         (CSV, "a,b,link\n0,1,must\n,1,must\n", {}, "l.csv, line 3: a is empty."),
         (CSV, "a,b,link\n0,1,must\n0,9,must\n", {"n_samples": 9}, "l.csv, line 3: (0, 9): 9 is "
-         "not a row number. With n_samples=9 row numbers are the integers 0 to 8."),
+         "not a row number. With 9 rows row numbers are the integers 0 to 8."),
         (CSV, "a,b,link\n0,x,must\n", {"n_samples": 9}, "l.csv, line 2: b is 'x', which is not a "
          "row number. If the file holds ids, pass ids"),
         (CSV, "a,b,link\n0,1.0,must\n", {"n_samples": 9}, "b is '1.0', which is not a row number"),
@@ -299,6 +305,15 @@ def test_a_file_that_is_not_there(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(LinksError, match=r"folder\.csv cannot be read: Is a directory"):
         Links.read(tmp_path / "folder.csv")
+
+
+@pytest.mark.parametrize("path", [None, 7, b"l.csv", ["l.csv"], "l\0.csv", Path("l\0/l.csv")])
+def test_what_is_no_path(path):
+    shown = repr(str(path)) if isinstance(path, Path) else repr(path)
+    for use in (Links.read, Links([(0, 1)]).write):
+        with pytest.raises(LinksError, match=re.escape(shown)) as error:
+            use(path)
+        assert re.match("A path must be a text|The path .* holds a NUL", str(error.value))
 
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):

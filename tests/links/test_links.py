@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_validate
 
-from s3c2.errors import LinksError, LinksWarning
+from s3c2.errors import LinksError, LinksWarning, RowNumberError
 from s3c2.links import Links
 
 N = 12
@@ -155,7 +155,7 @@ def test_equality():
         (
             {"must": [(0, 1), (0, 60)], "n_samples": 60},
             "must[1] = (0, 60): 60 is not a row number. "
-            "With n_samples=60 row numbers are the integers 0 to 59.",
+            "With 60 rows row numbers are the integers 0 to 59.",
         ),
         ({"cannot": [(0, -1)], "n_samples": 60}, "cannot[0] = (0, -1): -1 is not a row number."),
         ({"must": [(0, 1.0)], "n_samples": 6}, "must[0] = (0, 1.0): 1.0 is not a row number."),
@@ -163,7 +163,10 @@ def test_equality():
         ({"must": [(0, True)], "n_samples": 6}, "True is not a row number."),
         ({"must": [("x", "y")], "n_samples": 6}, "'x' is not a row number."),
         ({"must": [(0, "y")], "n_samples": 6}, "'y' is not a row number."),
-        ({"must": [(0, 1)], "n_samples": 0}, "With n_samples=0 there are no rows."),
+        (
+            {"must": [(0, 1)], "n_samples": 0},
+            "With 0 rows there are none. For ids, leave out n_samples.",
+        ),
         ({"must": [(0, "y")]}, "must[0] = (0, 'y'): 'y' is a string, but 0 is an integer"),
         ({"must": [("x", 2)]}, "2 is an integer, but 'x' is a string"),
         ({"must": [(0, 1.5)]}, "1.5 is neither an integer nor a string"),
@@ -580,3 +583,10 @@ def test_grid_search_with_string_ids(sixty):
 def test_clone_keeps_links():
     links = Links([(0, 1)], n_samples=2)
     assert clone(Recorder(default_links=links)).default_links == links
+
+
+def test_errors_survive_pickling():
+    with pytest.raises(RowNumberError) as error:
+        Links([(0, 9)], n_samples=9)
+    again = pickle.loads(pickle.dumps(error.value))
+    assert (type(again), str(again)) == (RowNumberError, str(error.value))

@@ -7,8 +7,6 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
-from s3c2.labnet import Rates
-
 
 class FakeModel:
     def __init__(self, X, n_clusters):
@@ -20,14 +18,11 @@ class FakeModel:
             "clunet": {"loss": noise[:30]},
         }
         self.threshold = 0.3
-        self.labnet_ = SimpleNamespace(link_distances=self.link_distances, rates=self.rates)
+        self.labnet_ = SimpleNamespace(link_distances=self.link_distances)
 
     def link_distances(self, links, X):
         h = self.transform(X)
         return [((h[p[:, 0]] - h[p[:, 1]]) ** 2).sum(axis=1) for p in (links.must, links.cannot)]
-
-    def rates(self, links, X):
-        return Rates(accuracy=0.625, ml_rate=0.5, cl_rate=0.75 if len(links.cannot) else np.nan)
 
     def transform(self, X):
         return X.reshape(len(X), -1) / 4

@@ -10,7 +10,7 @@ import pytest
 
 from s3c2 import S3C2
 from s3c2.errors import DataError
-from s3c2.report import write_clusters_picture, write_report
+from s3c2.report import Answers, write_clusters_picture, write_report
 from s3c2.report.content import gather, plane_points, plane_rows, typical_rows
 
 
@@ -97,15 +97,28 @@ def test_no_cannot_links(digits):
     X, links, model = digits
     content = gather(model, X, SimpleNamespace(must=links.must, cannot=np.empty((0, 2), int)))
     assert content.cl_rate is None
-    assert content.ml_rate == 0.5
+    assert content.ml_rate == (content.must_distances < 0.3).mean()
 
 
-def test_rates_are_the_models_own(tmp_path, digits):
+def test_rates_are_those_of_the_distances(tmp_path, digits):
     X, links, model = digits
-    content = gather(model, X, links)
+    answers = Answers(model, X, links)
+    answers.distances = np.array([0.1, 0.3]), np.array([0.29, 0.3, 0.31, 9])
+    content = gather(model, X, links, answers=answers)
     assert (content.ml_rate, content.cl_rate) == (0.5, 0.75)
-    html = written(tmp_path / "r.html", model, X, links)
+    html = written(tmp_path / "r.html", model, X, links, answers=answers)
     assert "they are 50.0 % and 75.0 %" in html
+
+
+def test_what_was_asked_already_is_not_asked_again(tmp_path, digits):
+    X, links, model = digits
+    answers = Answers(model, X, links)
+    expected = answers.posteriors.argmax(axis=1), answers.distances[0]
+    silent = copy.copy(model)
+    silent.predict_proba = silent.labnet_ = None
+    content = gather(silent, X, links, answers=answers)
+    np.testing.assert_array_equal(content.labels, expected[0])
+    np.testing.assert_array_equal(content.must_distances, expected[1])
 
 
 @pytest.mark.parametrize(

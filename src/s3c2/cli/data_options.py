@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-PATH = click.Path(path_type=Path)
+
+class PathOnDisk(click.Path):
+    """A path; one with a NUL character, which no file can have, is refused at once."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if "\0" in str(value):
+            self.fail(f"{str(value)!r} holds a NUL character, which no path can.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = PathOnDisk(path_type=Path)
 
 
 def data_options(command: Command) -> Command:
@@ -36,24 +46,22 @@ def data_options(command: Command) -> Command:
 
 
 def read_links(path: Path, *, ids: list[str] | None, n_rows: int) -> Links:
-    """Read links by row number of the data; what is wrong is said in the words of the file."""
-    from s3c2.errors import LinksError
+    """Read links as row numbers of the data; messages name rows as the file does."""
+    from s3c2.errors import LinksError, RowNumberError
     from s3c2.links import Links
 
     if ids is not None:
         try:
-            links = Links.read(path, ids=link_ids(ids))
+            return Links.read(path, ids=link_ids(ids))
         except LinksError:
             Links.read(path)  # a fault that needs no data is told by id, not by row number
             raise
-    else:
-        try:
-            links = Links.read(path, n_samples=n_rows)
-        except LinksError as error:
-            if "row number" not in str(error):
-                raise
-            raise LinksError(f"{error} On the command line, --id-column names the ids.") from None
-    return links
+    try:
+        return Links.read(path, n_samples=n_rows)
+    except RowNumberError as error:
+        raise LinksError(
+            f"{error.problem} If the links speak of ids, name their column with --id-column."
+        ) from None
 
 
 def refuse_contradictions(links: Links, path: Path) -> None:

@@ -12,14 +12,13 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from s3c2 import S3C2
-from s3c2.cli.outputs import label_table, table_bytes
-from s3c2.data.data import Data
+from s3c2.cli.outputs import label_table
 from s3c2.data.tables import TablePreparation
 from s3c2.datasets.digits import BRIGHTEST, split_rows
-from s3c2.files.atomic import write_atomically
+from s3c2.files.tables import write_table
 from s3c2.links import Links
 from s3c2.metrics import Scores, evaluate
-from s3c2.report import write_clusters_picture, write_report
+from s3c2.report import Answers, write_clusters_picture, write_report
 
 N_CLUSTERS = 10
 N_LINKS = 500  # link sets have the seeds 0, 1, 2, …
@@ -39,10 +38,6 @@ class Digits:
         pixels, digit = load_digits(return_X_y=True)
         return cls(pixels, digit, *split_rows(len(digit)))
 
-    def X(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:  # noqa: N802
-        """Pixels in [0, 1]."""
-        return (self.pixels[rows] / BRIGHTEST).astype(np.float32)
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -56,25 +51,28 @@ class Outcome:
 
 def cluster_digits(digits: Digits, seed: int, *, verbose: int) -> Outcome:
     """Draw links with this seed, train both methods, and score them on rows neither has seen."""
-    X, X_new = digits.X(digits.train), digits.X(digits.held_out)
+    X, X_new = digits.pixels[digits.train], digits.pixels[digits.held_out]
     truth = digits.digit[digits.held_out]
     links = Links.from_labels(digits.digit[digits.train], N_LINKS, random_state=seed)
-    model = S3C2.as_published(N_CLUSTERS).set_params(random_state=seed, verbose=verbose)
+    model = S3C2.as_published(N_CLUSTERS).set_params(
+        random_state=seed, verbose=verbose, scale="together"
+    )
     model.fit(X, links=links)
-    kmeans = KMeans(N_CLUSTERS, n_init=10, random_state=seed).fit(X)
+    kmeans = KMeans(N_CLUSTERS, n_init=10, random_state=seed).fit(_in_unit_range(X))
     return Outcome(
         model,
         links,
         s3c2=evaluate(truth, model.predict(X_new)),
-        kmeans=evaluate(truth, kmeans.predict(X_new)),
+        kmeans=evaluate(truth, kmeans.predict(_in_unit_range(X_new))),
     )
 
 
 def write_demo(folder: Path, digits: Digits, outcome: Outcome, scores: Any, note: str) -> None:
     """Write report, picture, labels and model, and the data to try the other commands on."""
     model, links = outcome.model, outcome.links
-    X = digits.X(digits.train)
+    X = digits.pixels[digits.train]
     ids = [str(row) for row in digits.train]
+    answers = Answers(model, X, links)
     write_report(
         folder / "report.html",
         model,
@@ -85,19 +83,23 @@ def write_demo(folder: Path, digits: Digits, outcome: Outcome, scores: Any, note
         scores=scores,
         scores_note=note,
         image_shape=(8, 8),
+        answers=answers,
     )
-    write_clusters_picture(folder / "clusters.png", model, X, links, image_shape=(8, 8))
-    write_atomically(folder / "labels.csv", table_bytes(label_table(model, Data(X, ids))))
+    write_clusters_picture(
+        folder / "clusters.png", model, X, links, image_shape=(8, 8), answers=answers
+    )
+    write_table(folder / "labels.csv", label_table(answers.posteriors, ids))
     links.write(folder / "links.csv", ids=digits.train)
     for name, rows in (("train.csv", digits.train), ("held_out.csv", digits.held_out)):
-        write_atomically(folder / name, table_bytes(_pixel_table(digits, rows)))
+        write_table(folder / name, _pixel_table(digits, rows))
     truth = {"id": range(len(digits.digit)), "digit": digits.digit.tolist()}
-    write_atomically(folder / "truth.csv", table_bytes(truth))
-    names = tuple(_pixel_names())
-    model.preparation_ = TablePreparation(
-        names, shift=(0.0,) * len(names), factor=(1 / BRIGHTEST,) * len(names), id_column="id"
-    ).to_json()
+    write_table(folder / "truth.csv", truth)
+    model.preparation_ = TablePreparation(tuple(_pixel_names()), id_column="id").to_json()
     model.save(folder / "model")
+
+
+def _in_unit_range(pixels: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (pixels / BRIGHTEST).astype(np.float32)
 
 
 def _pixel_names() -> list[str]:

@@ -18,13 +18,13 @@ from s3c2.cli.outputs import (
     check_writable_file,
     label_table,
     output_folder,
-    table_bytes,
 )
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
     from s3c2.data import Data
     from s3c2.links import Links
+    from s3c2.report import Answers
 
 MODEL, LABELS, REPORT = "model", "labels.csv", "report.html"
 CHECKPOINT = "checkpoint.safetensors"
@@ -53,9 +53,11 @@ def number_or_auto(value: str) -> float | str:
 @data_options
 @click.option(
     "--scale",
-    type=click.Choice(["columns", "together", "none"]),
-    help="Scaling of a table: each column to mean 0 and deviation 1 (columns, the default), all "
-    "by one factor onto [0, 1] (together: for pixels and the like), or none.",
+    type=click.Choice(["standard", "unit", "together", "rms", "none"]),
+    help="Scaling: each column to mean 0 and deviation 1 (standard, the default of tables), each "
+    "column onto [0, 1] (unit), all numbers by one factor onto [0, 1] (together: for pixels and "
+    "the like), all numbers by the root of their mean square (rms), or none (the default of "
+    "pictures and texts).",
 )
 @click.option(
     "--network",
@@ -141,33 +143,44 @@ def fit(
         began = time.monotonic()
         _check_outputs(out, report=not no_report)
         from s3c2.data import prepare
+        from s3c2.report import Answers
 
-        rows, preparation = prepare(
-            data, id_column=id_column, text_column=text_column, drop=drop, scale=scale
-        )
+        rows, preparation = prepare(data, id_column=id_column, text_column=text_column, drop=drop)
         _check_clusters(n_clusters, rows.n_rows)
         given = read_links(links_file, ids=rows.ids, n_rows=rows.n_rows)
         links = _usable(given, links_file, contradictions, quiet)
         _warn_of_too_many_groups(links, n_clusters, rows.names)
-        model = _new_model(n_clusters, contradictions, quiet, settings)
+        scaling = None if scale == "none" else scale or preparation.usual_scale
+        model = _new_model(n_clusters, scaling, contradictions, quiet, settings)
         _train(model, rows, links, out / CHECKPOINT)
         model.preparation_ = preparation.to_json()
-        outputs = _write(out, model, rows, links, title=data.stem, report=not no_report)
-    n_dropped = given.n_links - links.n_links
-    summary = _summary(model, rows, links, n_dropped, outputs, time.monotonic() - began)
+        answers = Answers(model, rows.X, links)
+        outputs = _write(out, rows, answers, title=data.stem, report=not no_report)
+    summary = {
+        **_summary(answers),
+        "links_left_out": given.n_links - links.n_links,
+        "seconds": round(time.monotonic() - began, 1),
+        "outputs": outputs,
+    }
     if as_json:
         print_json(summary)
+    _tell(summary, quiet)
+
+
+def _tell(summary: dict[str, Any], quiet: bool) -> None:
+    """Say in words what the summary holds."""
     n_empty = summary["sizes"].count(0)
     if n_empty:
         say(
-            f"{n_empty} of {n_clusters} clusters stayed empty. More links, a lower --threshold, "
-            f"--dropout 0 or --restarts may fill them.",
+            f"{n_empty} of {summary['clusters']} clusters stayed empty. More links, a lower "
+            f"--threshold, --dropout 0 or --restarts may fill them.",
             quiet=quiet,
         )
     sizes = ", ".join(map(str, summary["sizes"]))
+    n_links = summary["must_links"] + summary["cannot_links"]
     say(
-        f"{rows.n_rows:,} rows from {links.n_links:,} links in clusters of {sizes}. "
-        f"Written: {', '.join(outputs.values())}.",
+        f"{summary['rows']:,} rows from {n_links:,} links in clusters of {sizes}. "
+        f"Written: {', '.join(summary['outputs'].values())}.",
         quiet=quiet,
     )
 
@@ -211,7 +224,7 @@ def _usable(links: Links, path: Path, contradictions: str, quiet: bool) -> Links
 
 def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str]) -> None:
     """Say it as the core does, but with the user's ids and options."""
-    from s3c2.errors import LinksWarning
+    from s3c2.errors import TooFewClustersWarning
 
     rows = links.cannot_clique(n_clusters)
     if rows is not None:
@@ -219,13 +232,17 @@ def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str]) ->
         warnings.warn(
             f"The links ask for at least {len(rows)} clusters, and -k is {n_clusters}: the rows "
             f"{shown} are all cannot-linked to each other. Raise -k, or check these links.",
-            LinksWarning,
+            TooFewClustersWarning,
             stacklevel=2,
         )
 
 
 def _new_model(
-    n_clusters: int, contradictions: Literal["raise", "drop"], quiet: bool, settings: dict[str, Any]
+    n_clusters: int,
+    scale: str | None,
+    contradictions: Literal["raise", "drop"],
+    quiet: bool,
+    settings: dict[str, Any],
 ) -> S3C2:
     from s3c2 import S3C2
 
@@ -236,25 +253,23 @@ def _new_model(
         contradictions=contradictions,
         random_state=seed,
         verbose=0 if quiet else 1,
-        scale=None,  # the preparation has scaled the rows
+        scale=scale,
         **given,
     )
 
 
 def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
-    from s3c2.errors import EmptyClustersWarning, StorageError
+    from s3c2.errors import EmptyClustersWarning, OtherFitError, TooFewClustersWarning
 
     model.set_params(checkpoint=str(checkpoint))
     try:
         with settings_as_given(), warnings.catch_warnings():
             # Said elsewhere, in the words of the command line.
-            warnings.filterwarnings("ignore", "The links ask for at least")
+            warnings.simplefilter("ignore", TooFewClustersWarning)
             warnings.simplefilter("ignore", EmptyClustersWarning)
             model.fit(rows.X, links=links)
-    except StorageError as error:
-        if "other settings, data or links" not in str(error):
-            raise
-        raise StorageError(
+    except OtherFitError:
+        raise OtherFitError(
             f"{checkpoint} was left by an interrupted fit with other settings, data or links. "
             f"Remove this file, or choose another folder with -o."
         ) from None
@@ -267,22 +282,29 @@ def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
     model.set_params(checkpoint=None)
 
 
-def _write(
-    out: Path, model: S3C2, rows: Data, links: Links, *, title: str, report: bool
-) -> dict[str, str]:
+def _write(out: Path, rows: Data, answers: Answers, *, title: str, report: bool) -> dict[str, str]:
     """Write the model first, so that the training is not lost when a later output fails."""
     from s3c2.errors import StorageError
-    from s3c2.files.atomic import write_atomically
+    from s3c2.files.tables import write_table
 
     def write_labels(path: Path) -> None:
-        write_atomically(path, table_bytes(label_table(model, rows)))
+        write_table(path, label_table(answers.posteriors, rows.names))
 
     def write_page(path: Path) -> None:
         from s3c2.report import write_report
 
-        write_report(path, model, rows.X, links, ids=rows.names, title=title, texts=rows.texts)
+        write_report(
+            path,
+            answers.model,
+            answers.X,
+            answers.links,
+            ids=rows.names,
+            title=title,
+            texts=rows.texts,
+            answers=answers,
+        )
 
-    steps: dict[str, Callable[[Path], None]] = {MODEL: model.save, LABELS: write_labels}
+    steps: dict[str, Callable[[Path], None]] = {MODEL: answers.model.save, LABELS: write_labels}
     if report:
         steps[REPORT] = write_page
     written: dict[str, str] = {}
@@ -301,27 +323,17 @@ def _write(
     return written
 
 
-def _summary(
-    model: S3C2,
-    rows: Data,
-    links: Links,
-    n_dropped: int,
-    outputs: dict[str, str],
-    seconds: float,
-) -> dict[str, Any]:
+def _summary(answers: Answers) -> dict[str, Any]:
     import numpy as np
 
-    rates = model.labnet_.rates(links, X=rows.X)
+    model, links, rates = answers.model, answers.links, answers.rates
     return {
-        "rows": rows.n_rows,
+        "rows": len(model.labels_),
         "clusters": model.n_clusters,
         "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
         "must_links": links.n_must,
         "cannot_links": links.n_cannot,
-        "links_left_out": n_dropped,
         "threshold": float(model.threshold_),
         "ml_rate": float(rates.ml_rate),
         "cl_rate": float(rates.cl_rate),
-        "seconds": round(seconds, 1),
-        "outputs": outputs,
     }

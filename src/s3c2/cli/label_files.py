@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from s3c2.data.table_files import check_columns, column_names, read_text_columns
+from s3c2.data.columns import check_columns, column_names, read_text_columns
 from s3c2.data.tables import read_ids
 from s3c2.errors import DataError
 

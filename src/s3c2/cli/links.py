@@ -9,7 +9,7 @@ import click
 
 from s3c2.cli.data_options import PATH, data_options, read_links
 from s3c2.cli.messages import example, print_json, say
-from s3c2.cli.outputs import check_writable_file
+from s3c2.cli.outputs import check_table_name
 
 if TYPE_CHECKING:
     from s3c2.links import Links
@@ -74,7 +74,9 @@ def check(
 @links.command(epilog=example("s3c2 links sample species.csv -n 500 -o links.csv --id-column name"))
 @click.argument("labels", type=PATH)
 @click.option("-n", "n_links", type=click.IntRange(min=1), required=True, help="How many links.")
-@click.option("-o", "out", type=PATH, required=True, help=".csv, .jsonl or .parquet file.")
+@click.option(
+    "-o", "out", type=PATH, required=True, help="CSV, JSON Lines or Parquet file, by its ending."
+)
 @click.option(
     "--must-share",
     type=click.FloatRange(0, 1),
@@ -103,7 +105,7 @@ def sample(
     Rows whose class is empty are left out. Links go by the id column where there is one,
     otherwise by row number, from 0.
     """
-    check_writable_file(out)
+    check_table_name(out)
     import numpy as np
 
     from s3c2.cli.data_options import link_ids

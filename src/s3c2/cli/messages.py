@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from s3c2.errors import LinksWarning, MissingExtraError, S3C2Error
+from s3c2.naming import parameters_spelled
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -24,7 +25,7 @@ class PlainSpokenGroup(click.Group):
     """A group whose commands end in one clear line when something was given that cannot be used."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        with warnings.catch_warnings():
+        with parameters_spelled(flag), warnings.catch_warnings():
             warnings.simplefilter("always", LinksWarning)
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             try:
@@ -43,13 +44,19 @@ class PlainSpokenGroup(click.Group):
 
 @contextmanager
 def settings_as_given() -> Iterator[None]:
-    """Take a refused setting for what it is here, something the user typed."""
+    """Show a setting that the library refuses as bad input: one line, exit code 2."""
     try:
         yield
     except S3C2Error:
         raise
     except ValueError as error:
         raise S3C2Error(str(error)) from error
+
+
+def flag(parameter: str, value: str | None = None) -> str:
+    """How the command line writes a parameter of the library: ``--id-column name``."""
+    name = "--" + parameter.replace("_", "-")
+    return name if value is None else f"{name} {value}"
 
 
 def say(message: str, *, quiet: bool = False) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,42 +11,26 @@ from typing import TYPE_CHECKING, Any
 from s3c2.errors import MissingExtraError, S3C2Error, StorageError
 
 if TYPE_CHECKING:
-    from s3c2.data import Data
+    from numpy.typing import NDArray
 
 
-def label_table(model: Any, data: Data) -> dict[str, list[Any]]:
+def label_table(posteriors: NDArray[Any], names: Sequence[str]) -> dict[str, Sequence[Any]]:
     """List id, cluster and probability of every row."""
-    posteriors = model.predict_proba(data.X)  # (rows, K)
     return {
-        "id": data.names,
+        "id": names,
         "cluster": posteriors.argmax(axis=1).tolist(),
         "probability": [round(p, 6) for p in posteriors.max(axis=1).tolist()],
     }
 
 
-def table_bytes(columns: Mapping[str, Sequence[Any]], ending: str = ".csv") -> bytes:
-    """Encode columns as CSV, or as Parquet when the ending says so."""
-    if ending in (".parquet", ".pq"):
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError:
-            raise MissingExtraError("Writing Parquet", "pyarrow", "app") from None
-        buffer = io.BytesIO()
-        pyarrow.parquet.write_table(pyarrow.table(dict(columns)), buffer)
-        return buffer.getvalue()
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values()))
-    return text.getvalue().encode()
-
-
 def check_table_name(path: Path) -> None:
-    """Refuse an ending that is neither CSV nor Parquet, and a place that cannot be written."""
-    if path.suffix.lower() not in (".csv", ".parquet", ".pq"):
+    """Refuse an ending that no table has, and a place that cannot be written."""
+    from s3c2.files.tables import ENDINGS
+
+    if path.suffix.lower() not in ENDINGS:
         raise StorageError(
-            f"{path}: cannot be written: the ending must be .csv or .parquet. Give such a name."
+            f"{path}: cannot be written: the ending must be one of {', '.join(ENDINGS)}. "
+            f"Give such a name."
         )
     check_writable_file(path)
 
@@ -88,7 +70,7 @@ def check_matplotlib(otherwise: str = "") -> None:
 
 @contextmanager
 def output_folder(path: Path) -> Iterator[Path]:
-    """Make the folder for the time of the work; when it fails, leave none that was not there."""
+    """Make the folder, and remove it again when the work fails and leaves nothing in it."""
     made = [place for place in (path, *path.parents) if not place.exists()]
     there = next(place for place in (path, *path.parents) if place.exists())
     if not there.is_dir():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 
 from s3c2.cli.data_options import PATH
 from s3c2.cli.messages import example, print_json, say, settings_as_given
-from s3c2.cli.outputs import check_table_name, label_table, table_bytes
+from s3c2.cli.outputs import check_table_name, label_table
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
@@ -32,7 +31,7 @@ STDOUT = Path("-")
     "out",
     type=PATH,
     default=STDOUT,
-    help="CSV or Parquet file, by its ending. Without it CSV goes to stdout.",
+    help="CSV, JSON Lines or Parquet file, by its ending. Without it CSV goes to stdout.",
 )
 @click.option("--id-column", metavar="NAME", help="Column with the ids, if not that of fit.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, …")
@@ -58,16 +57,16 @@ def predict(
     elif as_json:
         raise click.UsageError("--json prints to stdout, where the labels go: give -o FILE.")
     from s3c2 import S3C2
-    from s3c2.files.atomic import write_atomically
+    from s3c2.files.tables import table_bytes, write_table
 
     with settings_as_given():
         model = S3C2.load(_model_folder(model_folder), device=device)
         rows = _prepare(model, data, id_column)
-        table = label_table(model, rows)
+        table = label_table(model.predict_proba(rows.X), rows.names)
     if out == STDOUT:
-        sys.stdout.write(table_bytes(table).decode())
+        click.echo(table_bytes(table), nl=False)
         return
-    write_atomically(out, table_bytes(table, out.suffix.lower()))
+    write_table(out, table)
     if as_json:
         print_json({"rows": rows.n_rows, "output": str(out)})
     say(f"{rows.n_rows:,} rows written to {out}.", quiet=quiet or as_json)
@@ -85,10 +84,12 @@ def _prepare(model: S3C2, path: Path, id_column: str | None) -> Data:
     from s3c2.errors import DataError
 
     if model.preparation_ is not None:
-        return preparation_from_json(model.preparation_).apply(path, id_column=id_column)
+        preparation = preparation_from_json(model.preparation_)
+        return preparation.apply(path, id_column=id_column, scaling=model.reading_.scaling)
     if path.suffix.lower() not in (".npy", ".npz"):
         raise DataError(
             f"{path}: this model was saved from Python and does not say how raw data is prepared. "
             f"Give an NPY or NPZ file of rows as fit got them."
         )
-    return ArrayPreparation(row_shape=model.input_shape_).apply(path, id_column=id_column)
+    preparation = ArrayPreparation(row_shape=model.reading_.input_shape)
+    return preparation.apply(path, id_column=id_column, scaling=model.reading_.scaling)

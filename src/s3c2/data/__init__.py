@@ -1,7 +1,8 @@
 """From DATA to X: tables, arrays, folders of pictures and texts.
 
-`prepare` reads the data of ``fit`` and learns a `Preparation` from it (scaling, vocabulary,
-picture size, column names). Stored as JSON with the model, it prepares raw new data alike.
+`prepare` reads the data of ``fit`` and learns a `Preparation` from it (column names, vocabulary,
+picture size). Stored as JSON with the model, it prepares raw new data alike. Scaling is learned by
+the model (`scaling`), in one way for Python and the command line.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from s3c2.data.arrays import ArrayPreparation, refuse_id_column
+from s3c2.data.columns import check_file, is_table
 from s3c2.data.data import Data, Preparation
 from s3c2.data.images import ImagePreparation
-from s3c2.data.table_files import check_file, is_table
 from s3c2.data.tables import TablePreparation
 from s3c2.data.texts import TextPreparation
 from s3c2.errors import DataError, StorageError
+from s3c2.files.paths import as_path
+from s3c2.naming import named
 
 __all__ = ["Data", "Preparation", "preparation_from_json", "prepare"]
 
@@ -31,8 +34,7 @@ def prepare(
     *,
     id_column: str | None = None,
     text_column: str | None = None,
-    drop: Sequence[str] = (),
-    scale: str | None = None,
+    drop: str | Sequence[str] = (),
 ) -> tuple[Data, Preparation]:
     """Read data for ``fit``, and learn how to prepare new data in the same way.
 
@@ -41,26 +43,21 @@ def prepare(
     path : CSV, Parquet, NPY or NPZ file, or a folder of pictures
     id_column : column of a table that holds the rows' ids; without it rows go by number
     text_column : column of a table that holds texts, which become tf-idf vectors
-    drop : columns of a table to leave out
-    scale : how the columns of a table are scaled, one of ``tables.SCALES``
+    drop : column or columns of a table to leave out
     """
-    path = Path(path)
-    numbers = is_table(path) and not path.is_dir() and text_column is None
-    if scale is not None and not numbers:
-        raise DataError(
-            f"{path}: --scale is for the columns of numbers of a CSV or Parquet table; leave it "
-            "out here."
-        )
+    path = as_path(path, DataError)
+    drop = [drop] if isinstance(drop, str) else drop
     if is_table(path) and not path.is_dir():
         if text_column is not None:
             return TextPreparation.learn(
                 path, text_column=text_column, id_column=id_column, drop=drop
             )
-        return TablePreparation.learn(path, id_column=id_column, drop=drop, scale=scale)
+        return TablePreparation.learn(path, id_column=id_column, drop=drop)
     refuse_id_column(path, id_column)
     if text_column is not None or drop:
         raise DataError(
-            f"{path}: --text-column and --drop are for CSV and Parquet tables; leave them out here."
+            f"{path}: {named('text_column')} and {named('drop')} are for CSV and Parquet tables; "
+            f"leave them out here."
         )
     if path.is_dir():
         return ImagePreparation.learn(path)
@@ -84,4 +81,7 @@ def preparation_from_json(fields: dict[str, Any]) -> Preparation:
     try:
         return kind.from_json(fields)
     except TypeError as error:
-        raise StorageError(f"The model's data preparation cannot be read: {error}.") from None
+        raise StorageError(
+            f"The model's data preparation cannot be read ({error}); it may come from another "
+            f"version of s3c2. Install that version, or fit the model again."
+        ) from None

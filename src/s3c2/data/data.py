@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
-from s3c2.data import scaling
-from s3c2.data.scaling import Scaling, chunks
+from s3c2.data import scaling as scales
+from s3c2.data.scaling import Scaling
 from s3c2.errors import DataError
-
-Numbers = float | tuple[float, ...]  # one for all values, or one for each column
+from s3c2.naming import named
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,23 @@ class Preparation(ABC):
 
     kind: ClassVar[str]
 
+    @property
+    def usual_scale(self) -> str | None:
+        """The scaling that suits such data, one of ``scaling.SCALES``; the model learns it."""
+        return None
+
     @abstractmethod
-    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
-        """Read raw data and prepare it exactly as the data of ``fit`` was."""
+    def apply(
+        self, path: Path, *, id_column: str | None = None, scaling: Scaling | None = None
+    ) -> Data:
+        """Read raw data and prepare it exactly as the data of ``fit`` was.
+
+        Parameters
+        ----------
+        path : data of the same kind
+        id_column : column with the ids, if not that of ``fit``
+        scaling : of the model, to refuse numbers that it cannot scale; X is not scaled here
+        """
 
     def to_json(self) -> dict[str, Any]:
         """Return a dict that ``json`` can write and `preparation_from_json` reads."""
@@ -64,36 +76,16 @@ class Preparation(ABC):
         return cls(**{**values, **lists})
 
 
-def learn_scaling(kind: str, X: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Shift and factor of "standard" or "unit" scaling; a table has one of each per column."""
-    learned = Scaling.learn(kind, X)
-    return _plain(learned.shift), _plain(learned.factor)
-
-
-def scaled(
+def check_finite(
     X: NDArray[Any],
-    shift: Numbers,
-    factor: Numbers,
     path: Path,
     columns: tuple[str, ...] | None = None,
-) -> NDArray[np.float32]:
-    """(X − shift) · factor as float32, chunk by chunk: a memory-mapped X is never held whole."""
-    how = Scaling(np.asarray(shift), np.asarray(factor))
-    out = np.empty(X.shape, dtype=np.float32)
-    with np.errstate(over="ignore"):  # refused below, with its place
-        for start, chunk in chunks(X):
-            out[start : start + len(chunk)] = how.apply(np.asarray(chunk, dtype=np.float64))
-    check_finite(out, path, columns)
-    return out
-
-
-def check_finite(X: NDArray[Any], path: Path, columns: tuple[str, ...] | None = None) -> None:
-    """Refuse NaN, infinity and what float32 cannot hold, naming file, row and column."""
-    try:
-        scaling.check_finite(X, columns)
-    except DataError as error:
-        found = str(error).removeprefix("X ")
-        raise DataError(f"{path} {found} The first row is row 0.") from None
+    scaling: Scaling | None = None,
+) -> None:
+    """Refuse NaN, infinity and what float32 cannot hold, before and after the scaling."""
+    scales.check_finite(X, columns, str(path))
+    if scaling is not None:
+        scales.check_scaled(X, scaling, columns, str(path))
 
 
 def check_any_rows(n_rows: int, path: Path) -> None:
@@ -110,10 +102,6 @@ def check_ids(ids: list[str], path: Path, column: str) -> None:
             raise DataError(
                 f"{path}: the id {name!r} in column {column!r} stands on rows {first[name]} and "
                 f"{row} (the first is 0); ids must be unique. Mend the file, or name another "
-                f"column with --id-column."
+                f"column with {named('id_column')}."
             )
         first[name] = row
-
-
-def _plain(numbers: NDArray[np.float64]) -> Numbers:
-    return float(numbers) if numbers.ndim == 0 else tuple(numbers.tolist())

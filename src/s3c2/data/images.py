@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 
 from s3c2.data.arrays import refuse_id_column
 from s3c2.data.data import Data, Preparation
+from s3c2.data.scaling import Scaling
 from s3c2.errors import DataError, MissingExtraError
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".pgm", ".ppm")
 MOST_BYTES = 8 * 2**30
+MOST_PIXELS = 50_000_000  # of one picture
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,9 @@ class ImagePreparation(Preparation):
         preparation = cls(height, width, grey)
         return preparation._read(folder, paths), preparation
 
-    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
+    def apply(
+        self, path: Path, *, id_column: str | None = None, scaling: Scaling | None = None
+    ) -> Data:
         """Read a folder of pictures in the size and colours of ``fit``."""
         refuse_id_column(path, id_column)
         return self._read(path, picture_paths(path))
@@ -78,27 +83,65 @@ def picture_paths(folder: Path) -> list[Path]:
         raise DataError(
             f"{folder}: no picture in this folder; expected files ending in {', '.join(ENDINGS)}."
         )
+    for path in paths:
+        if not _is_utf8(path.as_posix()):  # it becomes the row's id, which files must hold
+            raise DataError(
+                f"{folder}: the name of the picture {path.name!r} is not UTF-8. Rename the file."
+            )
     return paths
 
 
 def open_picture(path: Path) -> Any:
     """Open one picture upright, with 8 bits a colour; refuse what is not a picture."""
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
         raise MissingExtraError("Reading pictures", "pillow", "app") from None
     try:
-        with Image.open(path) as file:
-            file.load()
-            picture = ImageOps.exif_transpose(file)
-    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        reason = "not a picture" if "identify" in str(error) else str(error).rstrip(".")
-        raise DataError(
-            f"{path}: this picture cannot be read ({reason}). Replace or remove the file."
-        ) from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as file:
+                _check_pixels(path, *file.size)
+                _check_depth(path, file)
+                file.load()
+                picture = ImageOps.exif_transpose(file)
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+        raise _too_large(path, "more") from None
+    except UnidentifiedImageError:
+        raise _unreadable(path, "not a picture") from None
+    except DataError:
+        raise
+    except Exception as error:  # the decoders raise errors of almost any kind
+        raise _unreadable(path, str(error).rstrip(".")) from None
     if picture.mode.startswith("I"):  # 16 bits a pixel
         return Image.fromarray((np.asarray(picture, dtype=np.float64) / 257).astype(np.uint8))
     return picture
+
+
+def _check_pixels(path: Path, width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise _too_large(path, f"{width} × {height}")
+
+
+def _check_depth(path: Path, picture: Any) -> None:
+    """Refuse 32 bits a pixel: no rule says which number is black and which is white."""
+    # Mode "I" is 32 bits, but some versions of Pillow read 16 bits of these formats into it.
+    if picture.mode == "F" or (picture.mode == "I" and picture.format not in ("PNG", "PPM")):
+        raise DataError(
+            f"{path}: this picture has 32 bits a pixel, and how bright its numbers are is not "
+            f"known. Save it with 8 or 16 bits a pixel, or give all pictures as one NPY array."
+        )
+
+
+def _too_large(path: Path, pixels: str) -> DataError:
+    return DataError(
+        f"{path}: this picture is too large ({pixels} pixels, and at most {MOST_PIXELS:,} are "
+        f"read). Make it smaller first, for example with 'mogrify -resize 512x512' of ImageMagick."
+    )
+
+
+def _unreadable(path: Path, reason: str) -> DataError:
+    return DataError(f"{path}: this picture cannot be read ({reason}). Replace or remove the file.")
 
 
 def _is_grey(picture: Any) -> bool:
@@ -108,3 +151,11 @@ def _is_grey(picture: Any) -> bool:
         red, green, blue = (np.asarray(band) for band in picture.convert("RGB").split())
         return bool((red == green).all() and (green == blue).all())
     return False
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

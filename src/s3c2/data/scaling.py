@@ -13,7 +13,9 @@ from scipy import sparse
 from s3c2.errors import DataError
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
-SCALES = (None, "standard", "unit", "rms")
+# How X may be scaled: as it is, each column to mean 0 and deviation 1, each column onto [0, 1], all
+# numbers by one shift and factor onto [0, 1], all numbers by the root of their mean square.
+SCALES = (None, "standard", "unit", "together", "rms")
 CHUNK_BYTES = 2**24  # a pass over X holds this much of it at a time
 
 
@@ -26,13 +28,15 @@ class Scaling:
 
     @classmethod
     def learn(cls, kind: str, X: Any) -> Scaling:
-        """Learn "standard" (mean 0, deviation 1), "unit" (onto [0, 1]) or "rms" from X.
+        """Learn one of SCALES from X.
 
-        A table is scaled column by column. An image has one scale for all its pixels, which keeps
-        their relation. A constant column becomes 0. "rms" divides all numbers by the root of their
-        mean square: zeros stay zeros.
+        "standard" (mean 0, deviation 1) and "unit" (onto [0, 1]) scale a table column by column.
+        An image has one scale for all its pixels, which keeps their relation. A constant column
+        becomes 0. "together" brings all numbers of X onto [0, 1] by one shift and factor, for
+        pixels and the like in a table. "rms" divides all numbers by the root of their mean square:
+        zeros stay zeros.
         """
-        axis = 0 if X.ndim == 2 else None
+        axis = 0 if X.ndim == 2 and kind != "together" else None
         if kind == "rms":
             shift = np.zeros(())
             spread = np.hypot(*_mean_and_deviation(X, None))
@@ -59,8 +63,8 @@ def chunks(X: Any) -> Iterator[tuple[int, Any]]:
         yield start, X[start : start + size]
 
 
-def check_finite(X: Any, column_names: Any = None) -> None:
-    """Refuse NaN, infinity and what float32 cannot hold, naming the first place."""
+def check_finite(X: Any, column_names: Any = None, what: str = "X") -> None:
+    """Refuse NaN, infinity and what float32 cannot hold, naming the first place in `what`."""
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind not in "f" or values.size == 0:
         return
@@ -70,23 +74,42 @@ def check_finite(X: Any, column_names: Any = None) -> None:
             continue
         bad = np.argwhere(~(np.abs(chunk.astype(np.float64)) <= FLOAT32_MAX))[0]
         value = chunk[tuple(bad)]
+        place = (start + int(bad[0]), *map(int, bad[1:]))
         if sparse.issparse(X):
-            position = start + int(bad[0])
-            row = int(np.searchsorted(X.indptr, position, side="right")) - 1
-            place = [int(X.indices[position])]
-        else:
-            row, place = start + int(bad[0]), [int(i) for i in bad[1:]]
-        if len(place) == 1 and column_names is not None:
-            where = f"column {column_names[place[0]]!r}"
-        else:
-            where = f"column {place[0]}" if len(place) == 1 else f"pixel {tuple(place)}"
-        what = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}"
+            row = int(np.searchsorted(X.indptr, place[0], side="right")) - 1
+            place = (row, int(X.indices[place[0]]))
+        found = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}"
         remedy = (
             "Fill in or leave out such rows (scikit-learn's SimpleImputer does)."
             if not np.isfinite(value)
             else f"Values must lie within ±{FLOAT32_MAX:.3g}: rescale the column."
         )
-        raise DataError(f"X holds {what} at row {row}, {where}. {remedy}")
+        at = _in_words(place, column_names)
+        raise DataError(f"{what} holds {found} at {at}. {remedy} Rows count from 0.")
+
+
+def check_scaled(X: Any, scaling: Scaling, column_names: Any = None, what: str = "X") -> None:
+    """Refuse finite numbers that a scaling learned on other rows takes beyond float32."""
+    for start, chunk in chunks(X):
+        with np.errstate(over="ignore"):
+            scaled = np.abs(scaling.apply(_dense64(chunk)))
+        if float(scaled.max(initial=0)) <= FLOAT32_MAX:
+            continue
+        bad = np.argwhere(scaled > FLOAT32_MAX)[0]
+        at = _in_words((start + int(bad[0]), *map(int, bad[1:])), column_names)
+        raise DataError(
+            f"{what} holds {chunk[tuple(bad)]:g} at {at}, which is too far beyond the values that "
+            f"the scaling was learned on. Correct or leave out such rows. Rows count from 0."
+        )
+
+
+def _in_words(place: tuple[int, ...], column_names: Any) -> str:
+    """Row and column, or row and pixel."""
+    row, *inside = place
+    if len(inside) > 1:
+        return f"row {row}, pixel {tuple(inside)}"
+    column = inside[0] if column_names is None else repr(column_names[inside[0]])
+    return f"row {row}, column {column}"
 
 
 def _mean_and_deviation(X: Any, axis: int | None) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""CSV and Parquet tables of numbers: every column standardised, or all scaled alike."""
+"""CSV and Parquet tables of numbers, as they stand; the model scales them."""
 
 from __future__ import annotations
 
@@ -7,73 +7,63 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from s3c2.data.data import (
-    Data,
-    Numbers,
-    Preparation,
-    check_any_rows,
-    check_finite,
-    check_ids,
-    learn_scaling,
-    scaled,
-)
-from s3c2.data.table_files import (
+import numpy as np
+from numpy.typing import NDArray
+
+from s3c2.data.columns import (
     check_columns,
     column_names,
     read_numeric_columns,
     read_text_columns,
 )
+from s3c2.data.data import Data, Preparation, check_any_rows, check_finite, check_ids
+from s3c2.data.scaling import Scaling
 from s3c2.errors import DataError
-
-SCALES = ("columns", "together", "none")
+from s3c2.naming import named
 
 
 @dataclass(frozen=True)
 class TablePreparation(Preparation):
-    """Which columns, in which order, and how each is scaled: (x − shift) · factor."""
+    """Which columns, in which order."""
 
     kind: ClassVar[str] = "table"
     columns: tuple[str, ...]
-    shift: Numbers
-    factor: Numbers
     id_column: str | None = None
+
+    @property
+    def usual_scale(self) -> str:
+        return "standard"
 
     @classmethod
     def learn(
-        cls, path: Path, *, id_column: str | None, drop: Sequence[str], scale: str | None = None
+        cls, path: Path, *, id_column: str | None, drop: Sequence[str]
     ) -> tuple[Data, TablePreparation]:
-        """Take all columns but the ids and the dropped ones, and learn their scaling.
-
-        ``scale`` is "columns" for each to mean 0 and deviation 1, which is the default, "together"
-        for all by one factor onto [0, 1], or "none".
-        """
+        """Take all columns but the ids and the dropped ones."""
         names = column_names(path)
-        check_columns(path, [id_column] if id_column else [], names, "the --id-column")
-        check_columns(path, drop, names, "the column to --drop")
+        check_columns(path, [id_column] if id_column else [], names, f"the {named('id_column')}")
+        check_columns(path, drop, names, f"the column to {named('drop')}")
         columns = tuple(name for name in names if name != id_column and name not in drop)
         if not columns:
             raise DataError(f"{path}: no column of numbers is left; keep at least one.")
-        X = read_numeric_columns(path, columns)
-        check_any_rows(len(X), path)
-        check_finite(X, path, columns)
-        if scale in (None, "columns"):
-            shift, factor = learn_scaling("standard", X)
-        else:
-            low, high = (float(X.min()), float(X.max())) if scale == "together" else (0.0, 1.0)
-            shift = (low,) * len(columns)
-            factor = (0.0 if high == low else 1 / (high - low),) * len(columns)
-        preparation = cls(columns, shift, factor, id_column)
-        return Data(scaled(X, shift, factor, path, columns), read_ids(path, id_column)), preparation
+        preparation = cls(columns, id_column)
+        return Data(preparation._read(path), read_ids(path, id_column)), preparation
 
-    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
+    def apply(
+        self, path: Path, *, id_column: str | None = None, scaling: Scaling | None = None
+    ) -> Data:
         """Read the columns by name; further columns are ignored, their order is free."""
         names = column_names(path)
         check_columns(path, self.columns, names, "column")
+        X = self._read(path, scaling)
+        return Data(
+            X, read_ids(path, id_column_of_new_data(path, names, id_column, self.id_column))
+        )
+
+    def _read(self, path: Path, scaling: Scaling | None = None) -> NDArray[np.float64]:
         X = read_numeric_columns(path, self.columns)
         check_any_rows(len(X), path)
-        check_finite(X, path, self.columns)
-        ids = read_ids(path, id_column_of_new_data(path, names, id_column, self.id_column))
-        return Data(scaled(X, self.shift, self.factor, path, self.columns), ids)
+        check_finite(X, path, self.columns, scaling)
+        return X
 
 
 def id_column_of_new_data(
@@ -81,7 +71,7 @@ def id_column_of_new_data(
 ) -> str | None:
     """Choose the column asked for, otherwise that of ``fit`` where it is there."""
     if asked is not None:
-        check_columns(path, [asked], names, "the --id-column")
+        check_columns(path, [asked], names, f"the {named('id_column')}")
         return asked
     return learned if learned in names else None
 

@@ -12,10 +12,12 @@ import scipy.sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
+from s3c2.data.columns import check_columns, column_names, read_text_columns
 from s3c2.data.data import Data, Preparation, check_any_rows
-from s3c2.data.table_files import check_columns, column_names, read_text_columns
+from s3c2.data.scaling import Scaling
 from s3c2.data.tables import id_column_of_new_data, read_ids
 from s3c2.errors import DataError
+from s3c2.naming import named
 
 MOST_WORDS = 2000
 
@@ -40,9 +42,9 @@ class TextPreparation(Preparation):
         name that the table does not have is refused all the same.
         """
         names = column_names(path)
-        check_columns(path, [text_column], names, "the --text-column")
-        check_columns(path, [id_column] if id_column else [], names, "the --id-column")
-        check_columns(path, drop, names, "the column to --drop")
+        check_columns(path, [text_column], names, f"the {named('text_column')}")
+        check_columns(path, [id_column] if id_column else [], names, f"the {named('id_column')}")
+        check_columns(path, drop, names, f"the column to {named('drop')}")
         texts = _read_texts(path, text_column)
         check_any_rows(len(texts), path)
         try:
@@ -61,7 +63,9 @@ class TextPreparation(Preparation):
         ids = read_ids(path, id_column)
         return Data(preparation._vectors(texts), ids, texts), preparation
 
-    def apply(self, path: Path, *, id_column: str | None = None) -> Data:
+    def apply(
+        self, path: Path, *, id_column: str | None = None, scaling: Scaling | None = None
+    ) -> Data:
         """Weigh the words of ``fit`` in new texts."""
         names = column_names(path)
         check_columns(path, [self.text_column], names, "column")

@@ -20,7 +20,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from s3c2.data.scaling import chunks
-from s3c2.errors import StorageError
+from s3c2.errors import OtherFitError, StorageError
 from s3c2.files import model_files as storage
 from s3c2.links import Links
 
@@ -63,7 +63,7 @@ class Checkpoint:
                     "then begins anew."
                 ) from error
             if self.content["fingerprint"] != fingerprint:
-                raise StorageError(
+                raise OtherFitError(
                     f"The checkpoint '{self.path}' belongs to a fit with other settings, data or "
                     "links. Remove it, or name another file."
                 )

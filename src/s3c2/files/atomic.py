@@ -7,11 +7,13 @@ import secrets
 from pathlib import Path
 
 from s3c2.errors import StorageError
+from s3c2.files.paths import as_path
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Replace the file at `path`, or make it; errors are `StorageError`."""
-    target = Path(os.path.realpath(path))  # a link keeps pointing to the file
+    # The file that a link points to is replaced, not the link.
+    target = Path(os.path.realpath(as_path(path, StorageError)))
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
         try:

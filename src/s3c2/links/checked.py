@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from s3c2.errors import LinksError
-from s3c2.links.ids import Ids, Ints, NotAnIdError, number_ids, plain_ids
-from s3c2.links.ids import kind as kind_of_ids
+from s3c2.errors import LinksError, RowNumberError
+from s3c2.links.ids import (
+    IdIndex,
+    Ids,
+    Ints,
+    NotAnIdError,
+    not_row_numbers,
+    number_ids,
+    plain_ids,
+)
 
 # Two row numbers are packed in one 64-bit key, low * n + high; this many rows still fit.
 MOST_ROWS = 3_000_000_000
@@ -20,7 +27,7 @@ Where = Callable[[int], str]  # how a message leads to the pair at a position
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class CheckedPairs:
     """Distinct pairs with their weights; the arrays are read-only.
 
     Parameters
@@ -50,23 +57,28 @@ class Pairs:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, since unpickled arrays come back writeable.
-        return Pairs, (self.ends, self.weight, self.line, self.n_duplicates)
+        return CheckedPairs, (self.ends, self.weight, self.line, self.n_duplicates)
 
-    def same_as(self, other: Pairs) -> bool:
+    def same_as(self, other: CheckedPairs) -> bool:
         return (
             len(self) == len(other)
             and bool(np.array_equal(self.ends, other.ends))
             and bool(np.array_equal(self.weight, other.weight))
         )
 
-    def select(self, which: npt.NDArray[Any]) -> Pairs:
+    def select(self, which: npt.NDArray[Any]) -> CheckedPairs:
         """The pairs that a mask or positions pick."""
         line = None if self.line is None else self.line[which]
-        return Pairs(self.ends[which], self.weight[which], line)
+        return CheckedPairs(self.ends[which], self.weight[which], line)
 
-    def with_ends(self, ends: Ids) -> Pairs:
+    def with_ends(self, ends: Ids) -> CheckedPairs:
         """The same judgements about other names of the rows."""
         return replace(self, ends=ends)
+
+    def positions_in(self, index: IdIndex) -> tuple[CheckedPairs, int]:
+        """The pairs with both ends among some ids, as positions; how many were left out."""
+        inside = self.select(index.hold_both(self.ends))
+        return inside.with_ends(index.positions(inside.ends)), len(self) - len(inside)
 
 
 def check_n_samples(n_samples: Any) -> int:
@@ -89,7 +101,7 @@ def check_pairs(
     n_samples: int | None,
     line: Ints | None = None,
     where: Where | None = None,
-) -> Pairs:
+) -> CheckedPairs:
     """Check pairs of one kind ("must" or "cannot") and leave out what says nothing new.
 
     Parameters
@@ -150,10 +162,7 @@ def _check_ends(pairs: Any, kind: str, n_samples: int | None, where: Where) -> I
     except NotAnIdError as bad:
         pair = tuple(array[bad.position // 2].tolist())
         if n_samples is not None:
-            raise LinksError(
-                f"{where(bad.position // 2)} {pair}: {bad.value!r} is not a row number. "
-                f"{_range_of_rows(n_samples)} For ids, leave out n_samples."
-            ) from None
+            raise _no_row(f"{where(bad.position // 2)} {pair}", bad.value, n_samples) from None
         raise LinksError(
             f"{where(bad.position // 2)} {pair}: {bad.value!r} {bad.reason}."
         ) from None
@@ -167,17 +176,14 @@ def _shape_message(array: npt.NDArray[Any], kind: str) -> str:
     return f"{kind} must be pairs, an array of shape (m, 2). Got shape {array.shape} instead."
 
 
-def _range_of_rows(n_samples: int) -> str:
-    if n_samples == 0:
-        return "With n_samples=0 there are no rows."
-    return f"With n_samples={n_samples} row numbers are the integers 0 to {n_samples - 1}."
-
-
-def not_row_numbers(values: Ids, n_samples: int) -> npt.NDArray[np.bool_]:
-    """Which values are no row number of n_samples rows. Shape as `values`."""
-    if kind_of_ids(values) == "strings":
-        return np.ones(values.shape, dtype=np.bool_)
-    return np.asarray((values < 0) | (values >= n_samples), dtype=np.bool_)
+def _no_row(place: str, value: Any, n_samples: int) -> RowNumberError:
+    numbers = (
+        f"row numbers are the integers 0 to {n_samples - 1}" if n_samples else "there are none"
+    )
+    return RowNumberError(
+        f"{place}: {value!r} is not a row number. With {n_samples} rows {numbers}.",
+        "For ids, leave out n_samples.",
+    )
 
 
 def _check_row_numbers(ends: Ids, n_samples: int, where: Where) -> None:
@@ -185,10 +191,7 @@ def _check_row_numbers(ends: Ids, n_samples: int, where: Where) -> None:
     if bad.any():
         i, end = (int(k) for k in np.argwhere(bad)[0])
         pair = tuple(ends[i].tolist())
-        raise LinksError(
-            f"{where(i)} {pair}: {pair[end]!r} is not a row number. {_range_of_rows(n_samples)} "
-            "For ids, leave out n_samples."
-        )
+        raise _no_row(f"{where(i)} {pair}", pair[end], n_samples)
 
 
 def _check_weight(weight: Any, n_pairs: int, kind: str) -> npt.NDArray[np.float64]:
@@ -226,9 +229,9 @@ def pair_keys(numbers: Ints, n: int) -> Ints:
 
 def _without_duplicates(
     ends: Ids, weight: npt.NDArray[np.float64], line: Ints | None, n_samples: int | None
-) -> Pairs:
+) -> CheckedPairs:
     if len(ends) == 0:
-        return Pairs(ends, weight, line)
+        return CheckedPairs(ends, weight, line)
     if n_samples is None:
         numbers, names = number_ids(ends)
         keys = pair_keys(numbers, len(names))
@@ -239,7 +242,7 @@ def _without_duplicates(
     np.maximum.at(largest, group.ravel(), weight)
     order = np.argsort(first)
     first = first[order]
-    return Pairs(
+    return CheckedPairs(
         ends[first],
         largest[order],
         None if line is None else line[first],

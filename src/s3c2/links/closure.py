@@ -1,21 +1,77 @@
-"""What links imply: the same as the same is the same, different from the same is different."""
+"""What links imply about all rows, not only about the pairs that were judged.
+
+Rows joined by must-links, directly or through others, are the same: they form a component. One
+cannot-link between two components makes all their rows different.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from s3c2.errors import LinksError
-from s3c2.links.checked import not_row_numbers, pair_keys
-from s3c2.links.graph import LinkGraph, connected
-from s3c2.links.ids import IdIndex, Ids, Ints, as_ids, kind
-
-if TYPE_CHECKING:
-    from s3c2.links.links import Links
+from s3c2.links.checked import CheckedPairs, pair_keys
+from s3c2.links.ids import IdIndex, Ids, Ints, as_ids, kind, not_row_numbers, number_ids
 
 Relation = Literal["must", "cannot"]
+
+_GREEDY_STARTS = 32
+_PRUNING_ROUNDS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class LinkGraph:
+    """The links' ends as node numbers.
+
+    Parameters
+    ----------
+    must, cannot : int64 arrays of shape (m, 2) and (c, 2)
+        Node numbers.
+    n_nodes : int
+        Number of rows; with ids, the number of different ids.
+    names : array of shape (n_nodes,) or None
+        The id of each node; None where nodes are row numbers.
+    """
+
+    must: Ints
+    cannot: Ints
+    n_nodes: int
+    names: Ids | None
+
+    def name(self, node: int) -> Any:
+        """The row number or id of a node, as a plain int or str."""
+        return node if self.names is None else self.names[node : node + 1].tolist()[0]
+
+
+def link_graph(must: CheckedPairs, cannot: CheckedPairs, n_samples: int | None) -> LinkGraph:
+    if n_samples is not None:
+        return LinkGraph(must.ends, cannot.ends, n_samples, None)
+    filled = [pairs.ends for pairs in (must, cannot) if len(pairs)]
+    ends = np.concatenate(filled) if filled else must.ends
+    numbers, names = number_ids(ends)
+    return LinkGraph(numbers[: len(must)], numbers[len(must) :], len(names), names)
+
+
+def adjacency(edges: Ints, n_nodes: int) -> sparse.csr_array:
+    """Symmetric sparse matrix with a 1 for every edge (edges are distinct)."""
+    ends = np.concatenate([edges, edges[:, ::-1]])
+    ones = np.ones(len(ends), dtype=np.int8)
+    return sparse.csr_array((ones, (ends[:, 0], ends[:, 1])), shape=(n_nodes, n_nodes))
+
+
+def connected(edges: Ints, n_nodes: int) -> tuple[int, npt.NDArray[np.int64]]:
+    """Number of connected components, and the component of each node."""
+    if n_nodes == 0:
+        return 0, np.zeros(0, dtype=np.int64)
+    ones = np.ones(len(edges), dtype=np.int8)
+    graph = sparse.coo_array((ones, (edges[:, 0], edges[:, 1])), shape=(n_nodes, n_nodes))
+    count, component = csgraph.connected_components(graph, directed=False)
+    return int(count), component.astype(np.int64)
 
 
 class Closure:
@@ -128,18 +184,8 @@ class Closure:
             raise LinksError(f"{name} holds {value!r}; row numbers are the integers 0 to {n - 1}.")
         return values
 
-    def implied(self, limit: int = 1_000_000) -> Links:
-        """All implied pairs as links of weight 1, the given pairs included.
-
-        Parameters
-        ----------
-        limit : int
-            More pairs than this are refused: a million random links can imply 10¹¹ pairs.
-        """
-        from s3c2.links.links import (
-            Links,  # Links builds closures, and this one method builds Links
-        )
-
+    def implied_pairs(self, limit: int) -> tuple[Ids, Ids]:
+        """All implied must-links and cannot-links; see `Links.implied`."""
         count = self.n_implied_must + self.n_implied_cannot
         if count > limit:
             raise LinksError(
@@ -147,8 +193,7 @@ class Closure:
                 f"{self.n_implied_cannot:,} cannot-links), more than limit={limit:,}. "
                 "Ask relations() about the pairs you need, or raise the limit."
             )
-        must, cannot = self._pairs_within(), self._pairs_between()
-        return Links(self.rows[must], self.rows[cannot], n_samples=self._n_samples)
+        return self.rows[self._pairs_within()], self.rows[self._pairs_between()]
 
     def _pairs_within(self) -> Ints:
         order = np.argsort(self.component, kind="stable")  # rows, component by component
@@ -174,3 +219,59 @@ def _count_up(lengths: Ints) -> Ints:
     """0 … length − 1 for every length, one after the other."""
     total = int(lengths.sum())
     return np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def cannot_clique(closure: Closure, size: int) -> Ints | None:
+    """Search greedily for `size` components that are all cannot-linked to each other.
+
+    Returns one node of each, or None when the search finds none; that is no proof that there are
+    none, since the exact answer can take exponential time.
+    """
+    candidates, edges = _dense_core(closure.cannot, closure.n_components, size - 1)
+    if len(candidates) < size:
+        return None
+    neighbours = adjacency(edges, len(candidates))
+    degree = np.diff(neighbours.indptr)
+    for start in np.argsort(-degree, kind="stable")[:_GREEDY_STARTS]:
+        clique = _grow(neighbours, int(start), size)
+        if clique is not None:
+            _, first_node = np.unique(closure.component, return_index=True)
+            return np.sort(first_node[candidates[clique]])
+    return None
+
+
+def _dense_core(edges: Ints, n_nodes: int, least: int) -> tuple[Ints, Ints]:
+    """Nodes with at least `least` neighbours among themselves, and the edges in new numbers.
+
+    A node with fewer neighbours is in no clique that is large enough. Pruning stops after some
+    rounds: it only saves time, and a long path would lose one node a round.
+    """
+    for _ in range(_PRUNING_ROUNDS):
+        degree = np.bincount(edges.ravel(), minlength=n_nodes)
+        kept = (degree >= least)[edges].all(axis=1)
+        if kept.all():
+            break
+        edges = edges[kept]
+    nodes, numbers = np.unique(edges, return_inverse=True)
+    return nodes, numbers.reshape(edges.shape)
+
+
+def _grow(neighbours: sparse.csr_array, start: int, size: int) -> list[int] | None:
+    """Add one candidate after the other, each time the one that keeps most of the others."""
+    clique = [start]
+    inside = neighbours
+    candidates = _row(inside, start)
+    names = np.arange(neighbours.shape[0])
+    while len(clique) + len(candidates) >= size:
+        if len(clique) == size:
+            return clique
+        inside = inside[candidates][:, candidates]
+        names = names[candidates]
+        best = int(np.argmax(np.diff(inside.indptr)))
+        clique.append(int(names[best]))
+        candidates = _row(inside, best)
+    return None
+
+
+def _row(matrix: sparse.csr_array, i: int) -> Ints:
+    return np.sort(matrix.indices[matrix.indptr[i] : matrix.indptr[i + 1]]).astype(np.int64)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csgraph
 
-from s3c2.links.checked import Pairs, pair_keys
-from s3c2.links.graph import LinkGraph, adjacency, connected
+from s3c2.links.checked import CheckedPairs, pair_keys
+from s3c2.links.closure import LinkGraph, adjacency, connected
 from s3c2.links.ids import Ints
 
 # A longer chain is shown by its two ends; `chain` holds all of it.
@@ -103,7 +103,7 @@ class Contradictions(Sequence[Contradiction]):
 class _ContradictionSearch:
     """Finds contradictions at once, and the chain of one when it is asked for."""
 
-    def __init__(self, graph: LinkGraph, must: Pairs, cannot: Pairs) -> None:
+    def __init__(self, graph: LinkGraph, must: CheckedPairs, cannot: CheckedPairs) -> None:
         self.graph = graph
         self._must_lines = must.line
         self._cannot_lines = cannot.line
@@ -160,7 +160,9 @@ def joined_by_must_links(graph: LinkGraph, component: Ints) -> npt.NDArray[np.bo
     return np.asarray(ends[:, 0] == ends[:, 1], dtype=np.bool_)
 
 
-def find_contradictions(graph: LinkGraph, must: Pairs, cannot: Pairs) -> Contradictions:
+def find_contradictions(
+    graph: LinkGraph, must: CheckedPairs, cannot: CheckedPairs
+) -> Contradictions:
     return Contradictions(_ContradictionSearch(graph, must, cannot))
 
 

@@ -3,30 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from s3c2.errors import LinksError
+from s3c2.errors import LinksError, RowNumberError, TableError
 from s3c2.files.atomic import write_atomically
-from s3c2.links.checked import Pairs, check_n_samples, check_pairs
+from s3c2.files.paths import as_path
+from s3c2.files.tables import Table, check_ending, read_table, table_bytes
+from s3c2.links.checked import CheckedPairs, check_n_samples, check_pairs
 from s3c2.links.ids import IdIndex, Ids, as_ids, kind
-from s3c2.links.tables import LinkTable, read_table, table_content
 
 _MUST_WORDS = ("must", "must-link", "ml", "same", "1")
 _CANNOT_WORDS = ("cannot", "cannot-link", "cl", "different", "0")
 _IS_MUST = {**dict.fromkeys(_MUST_WORDS, True), **dict.fromkeys(_CANNOT_WORDS, False)}
 
 
-def read_links(path: Any, ids: Any, n_samples: Any) -> tuple[Pairs, Pairs, int | None]:
+@dataclass(frozen=True)
+class LinkTable:
+    """The columns of a file of links as found."""
+
+    table: Table
+    a: Sequence[Any]
+    b: Sequence[Any]
+    link: Sequence[Any]
+    weight: Sequence[Any] | None
+
+    @classmethod
+    def read(cls, path: Any) -> LinkTable:
+        file = as_path(path, LinksError)
+        try:
+            table = read_table(file, ("a", "b", "link"), ("weight",), what="Links")
+        except TableError as error:
+            raise LinksError(str(error)) from error.__cause__
+        a, b, link = (table.columns[name] for name in ("a", "b", "link"))
+        if len(a) == 0:
+            raise LinksError(
+                f"{table.name} holds no links. Expected the columns a, b, link and rows."
+            )
+        return cls(table, a, b, link, table.columns.get("weight"))
+
+    @property
+    def is_text(self) -> bool:
+        return self.table.is_text
+
+    def where(self, row: int) -> str:
+        return self.table.where(row)
+
+    def fail(self, row: int, problem: str) -> NoReturn:
+        raise LinksError(f"{self.where(row)}: {problem}")
+
+
+def read_links(
+    path: Any, ids: Any, n_samples: Any
+) -> tuple[CheckedPairs, CheckedPairs, int | None]:
     """Must-links, cannot-links and the number of rows (None for ids); see `Links.read`."""
     if ids is not None and n_samples is not None:
         raise LinksError("Give ids or n_samples, not both: the file holds ids or row numbers.")
-    table = read_table(path)
-    if len(table.a) == 0:
-        raise LinksError(f"{table.name} holds no links. Expected the columns a, b, link and rows.")
+    table = LinkTable.read(path)
     is_must, weight = _link_words(table), _weights(table)
     _check_filled(table)
     n_rows = None
@@ -38,8 +74,10 @@ def read_links(path: Any, ids: Any, n_samples: Any) -> tuple[Pairs, Pairs, int |
     else:
         ends = _ids_as_found(table)
 
-    def pairs_at(rows: npt.NDArray[np.int64], kind_of_link: str) -> Pairs:
-        line = None if table.line is None else table.line[rows]
+    lines = table.table.line
+
+    def pairs_at(rows: npt.NDArray[np.int64], kind_of_link: str) -> CheckedPairs:
+        line = None if lines is None else lines[rows]
         return check_pairs(
             ends[rows],
             weight[rows],
@@ -116,10 +154,9 @@ def _row_numbers(table: LinkTable) -> Ids:
         numbers = _integers(values) if table.is_text else _if_integers(values)
         if numbers is None:
             bad = next(i for i, v in enumerate(values) if not _is_one_integer(v, table.is_text))
-            table.fail(
-                bad,
-                f"{column} is {values[bad]!r}, which is not a row number. If the file holds ids, "
-                "pass ids (the ids of all rows, in order).",
+            raise RowNumberError(
+                f"{table.where(bad)}: {column} is {values[bad]!r}, which is not a row number.",
+                "If the file holds ids, pass ids (the ids of all rows, in order).",
             )
         columns.append(np.array(numbers, dtype=np.int64))
     return np.stack(columns, axis=1)
@@ -191,9 +228,9 @@ def _rows_of_ids(table: LinkTable, index: IdIndex) -> Ids:
     return np.stack(columns, axis=1)
 
 
-def write_links(path: Any, must: Pairs, cannot: Pairs, ids: Ids | None) -> None:
+def write_links(path: Any, must: CheckedPairs, cannot: CheckedPairs, ids: Ids | None) -> None:
     """Write must-links, then cannot-links; `ids` are the names of row numbers."""
-    file = Path(path)
+    file = as_path(path, LinksError)
     filled = [pairs.ends for pairs in (must, cannot) if len(pairs)]
     if not filled:
         raise LinksError(f"There are no links to write to {file.name}.")
@@ -206,4 +243,8 @@ def write_links(path: Any, must: Pairs, cannot: Pairs, ids: Ids | None) -> None:
     }
     if np.any(weight != 1):
         columns["weight"] = weight.tolist()
-    write_atomically(path, table_content(file, columns))
+    try:
+        content = table_bytes(columns, check_ending(file, "Links"))
+    except TableError as error:
+        raise LinksError(str(error)) from None
+    write_atomically(file, content)

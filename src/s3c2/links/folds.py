@@ -13,7 +13,7 @@ import numpy as np
 
 from s3c2.errors import LinksError, LinksWarning
 from s3c2.links.checked import pair_keys
-from s3c2.links.graph import LinkGraph, connected
+from s3c2.links.closure import LinkGraph, connected
 from s3c2.links.ids import Ints
 from s3c2.links.sampling import generator
 

@@ -1,4 +1,4 @@
-"""Ids of rows: all integers or all strings, and where each of them stands.
+"""Ids of rows: all integers or all strings, where each of them stands, and which rows they mean.
 
 Integers are held as int64, strings as Python strings in an object array: NumPy's fixed-width
 strings would cut trailing NUL characters and make two different ids equal.
@@ -7,6 +7,7 @@ strings would cut trailing NUL characters and make two different ids equal.
 from __future__ import annotations
 
 import difflib
+import warnings
 from itertools import repeat
 from numbers import Integral
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from s3c2.errors import LinksError
+from s3c2.errors import LinksError, LinksWarning
 
 Ids = npt.NDArray[Any]  # int64, or object holding str
 Ints = npt.NDArray[np.int64]
@@ -22,9 +23,14 @@ Ints = npt.NDArray[np.int64]
 # Comparing one unknown id with more ids than this takes longer than a person wants to wait.
 _MOST_IDS_TO_COMPARE = 10_000
 
+_FOLLOW_ROWS = (
+    "Pass sample_id, one id per row, so that links follow their rows, for example through "
+    "cross-validation."
+)
+
 
 class NotAnIdError(Exception):
-    """One value is no id; the caller knows where it stands and says so."""
+    """One value is no id. The caller knows where it stands, and tells the user."""
 
     def __init__(self, position: int, value: object, reason: str) -> None:
         super().__init__(reason)
@@ -180,3 +186,109 @@ def number_ids(values: Ids) -> tuple[Ints, Ids]:
     names = np.empty(len(distinct), dtype=object)
     names[:] = list(distinct)
     return numbers.reshape(values.shape), names
+
+
+# Which rows are meant
+
+
+def not_row_numbers(values: Ids, n_samples: int) -> npt.NDArray[np.bool_]:
+    """Which values are no row number of n_samples rows. Shape as `values`."""
+    if kind(values) == "strings":
+        return np.ones(values.shape, dtype=np.bool_)
+    return np.asarray((values < 0) | (values >= n_samples), dtype=np.bool_)
+
+
+def check_rows(rows: Any, n_samples: int) -> Ints:
+    """Row numbers without duplicates, from row numbers or a boolean mask over all rows."""
+    array = np.asarray(rows)
+    if array.dtype.kind == "b":
+        if array.shape != (n_samples,):
+            raise LinksError(
+                f"A mask of rows must have shape ({n_samples},), one entry for each row that the "
+                f"links speak of. Got shape {array.shape} instead."
+            )
+        return np.flatnonzero(array)
+    numbers = as_ids(array, "rows")
+    bad = not_row_numbers(numbers, n_samples)
+    if bad.any():
+        i = int(np.flatnonzero(bad)[0])
+        raise LinksError(
+            f"rows[{i}] is {numbers.tolist()[i]!r}, "
+            f"but the links speak of the rows 0 to {n_samples - 1}."
+        )
+    return numbers
+
+
+def check_same_rows(by_id: bool, n_of_links: int | None, n_samples: int) -> None:
+    """Refuse links that cannot be applied by row number to n_samples rows."""
+    if by_id:
+        raise LinksError(f"The links speak of ids, and X has only row numbers. {_FOLLOW_ROWS}")
+    if n_of_links != n_samples:
+        raise LinksError(
+            f"The links speak of {n_of_links} rows, but X has {n_samples}. {_FOLLOW_ROWS}"
+        )
+
+
+def check_sample_id(
+    sample_id: Any, n_samples: int, n_of_links: int | None, link_ids: Ids
+) -> IdIndex:
+    """Index of the rows' ids, which must be of the kind that the links speak of.
+
+    Parameters
+    ----------
+    sample_id : sequence of length n_samples
+        The rows' ids.
+    n_samples : int
+        Number of rows of X.
+    n_of_links : int or None
+        Number of rows the links speak of when they hold row numbers, None when they hold ids.
+    link_ids : array
+        Ids that the links hold, possibly none.
+    """
+    ids = as_ids(sample_id, "sample_id")
+    if len(ids) != n_samples:
+        raise LinksError(
+            f"sample_id must have one id per row of X: {n_samples}. Got {len(ids)} instead."
+        )
+    index = IdIndex(ids, "sample_id")
+    if n_of_links is not None:
+        bad = not_row_numbers(ids, n_of_links)
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            raise LinksError(
+                f"sample_id[{i}] is {ids.tolist()[i]!r}, but the links hold row numbers, and so "
+                f"sample_id must hold the row numbers 0 to {n_of_links - 1}. For other ids, make "
+                "the links with ids and without n_samples."
+            )
+    elif link_ids.size and len(ids) and kind(ids) != kind(link_ids):
+        raise LinksError(
+            f"The links' ids are {kind(link_ids)} (such as {_example(link_ids)}), but sample_id "
+            f"holds {kind(ids)} (such as {_example(ids)}). Convert one of them."
+        )
+    return index
+
+
+def report_left_out(n_left_out: int, n_links: int, link_ids: Ids, sample_id: Ids) -> None:
+    """Warn of links whose rows are not at hand; refuse when no link is left."""
+    if n_left_out == 0:
+        return
+    if n_left_out == n_links:
+        rows = (
+            f"sample_id holds, for example, {_example(sample_id)}"
+            if len(sample_id)
+            else "X has no rows"
+        )
+        raise LinksError(
+            f"None of the {n_links} links has both rows in X: the links speak of, for example, "
+            f"{_example(link_ids)}, and {rows}. Check that both name the rows alike."
+        )
+    warnings.warn(
+        f"{n_left_out} of {n_links} links were left out, since not both of their rows are in X. "
+        "This is expected in row folds of cross-validation; cross_validate_links keeps all rows.",
+        LinksWarning,
+        stacklevel=3,
+    )
+
+
+def _example(ids: Ids) -> str:
+    return repr(ids.ravel().tolist()[0])

@@ -10,19 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from s3c2.errors import ContradictoryLinksError, LinksError, LinksWarning
-from s3c2.links.checked import Pairs, check_n_samples, check_pairs
-from s3c2.links.cliques import cannot_clique
-from s3c2.links.closure import Closure
+from s3c2.links.checked import CheckedPairs, check_n_samples, check_pairs
+from s3c2.links.closure import Closure, LinkGraph, cannot_clique, link_graph
 from s3c2.links.contradictions import Contradictions, consistent_part, find_contradictions
 from s3c2.links.files import read_links, write_links
 from s3c2.links.folds import fold_of_links
-from s3c2.links.graph import LinkGraph, link_graph
-from s3c2.links.ids import IdIndex, Ids, as_ids, kind
-from s3c2.links.rows import (
+from s3c2.links.ids import (
+    IdIndex,
+    Ids,
+    as_ids,
     check_rows,
     check_same_rows,
     check_sample_id,
-    positions_in,
+    kind,
     report_left_out,
 )
 from s3c2.links.sampling import draw_pairs
@@ -59,8 +59,8 @@ class Links:
     """
 
     __slots__ = ("_cannot", "_known_graph", "_must", "_n_samples")
-    _must: Pairs
-    _cannot: Pairs
+    _must: CheckedPairs
+    _cannot: CheckedPairs
     _n_samples: int | None
     _known_graph: LinkGraph | None
 
@@ -84,7 +84,7 @@ class Links:
             )
 
     @classmethod
-    def _of(cls, must: Pairs, cannot: Pairs, n_samples: int | None) -> Links:
+    def _of(cls, must: CheckedPairs, cannot: CheckedPairs, n_samples: int | None) -> Links:
         """Links from pairs that are checked already."""
         links = cls.__new__(cls)
         links._must, links._cannot, links._n_samples = must, cannot, n_samples
@@ -187,8 +187,9 @@ class Links:
         Parameters
         ----------
         path : path
-            A file that ends in .csv, .jsonl (or .ndjson) or .parquet, with the columns a, b, link
-            ("must" or "cannot") and, optionally, weight (blank is 1). Other columns are ignored.
+            A file that ends in .csv, .tsv, .jsonl (or .ndjson) or .parquet (or .pq), with the
+            columns a, b, link ("must" or "cannot") and, optionally, weight (blank is 1). Other
+            columns are ignored.
         ids : sequence, optional
             The ids of all rows in order. The file's a and b are looked up there, and the links
             hold row numbers.
@@ -201,12 +202,12 @@ class Links:
         return cls._of(*read_links(path, ids, n_samples))
 
     def write(self, path: str | os.PathLike[str], *, ids: Any = None) -> None:
-        """Write the links to a .csv, .jsonl, .ndjson or .parquet file, all of it or nothing.
+        """Write the links to a file, in the format of its ending, all of it or nothing.
 
         Parameters
         ----------
         path : path
-            Where to; an existing file is replaced.
+            A file that ends as those of `read` do; an existing one is replaced.
         ids : sequence of length n_samples, optional
             The ids of all rows in order, to write instead of row numbers.
         """
@@ -251,6 +252,22 @@ class Links:
     def closure(self) -> Closure:
         """What the links imply about any two rows."""
         return Closure(self._graph())
+
+    def implied(self, limit: int = 1_000_000) -> Links:
+        """All pairs that the links imply, as links of weight 1, the given pairs included.
+
+        Parameters
+        ----------
+        limit : int
+            More pairs than this are refused: a million random links can imply 10¹¹ pairs.
+
+        Examples
+        --------
+        >>> Links(must=[(0, 1), (1, 2)], cannot=[(2, 3)], n_samples=5).implied()
+        Links(3 must-links, 3 cannot-links, 5 rows)
+        """
+        must, cannot = self.closure().implied_pairs(limit)
+        return Links(must, cannot, n_samples=self.n_samples)
 
     def contradictions(self) -> Contradictions:
         """Cannot-links whose rows are joined by must-links, each with the chain that proves it."""
@@ -313,7 +330,7 @@ class Links:
         """
         if self.n_samples is not None:
             index = IdIndex(check_rows(rows, self.n_samples), "rows")
-            must, cannot = (positions_in(index, p)[0] for p in (self._must, self._cannot))
+            must, cannot = (p.positions_in(index)[0] for p in (self._must, self._cannot))
             return Links._of(must, cannot, len(index.ids))
         index = IdIndex(as_ids(rows, "rows"), "rows")
         if len(index.ids) and self.n_links and kind(index.ids) != kind(self._example_ids()):
@@ -340,8 +357,8 @@ class Links:
             check_same_rows(self.by_id, self.n_samples, n)
             return self
         index = check_sample_id(sample_id, n, self.n_samples, self._example_ids())
-        must, must_left_out = positions_in(index, self._must)
-        cannot, cannot_left_out = positions_in(index, self._cannot)
+        must, must_left_out = self._must.positions_in(index)
+        cannot, cannot_left_out = self._cannot.positions_in(index)
         report_left_out(
             must_left_out + cannot_left_out, self.n_links, self._example_ids(), index.ids
         )

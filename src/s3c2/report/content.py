@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from s3c2 import published
+from s3c2.report.answers import Answers
 from s3c2.report.figures import Floats
 
 MOST_POINTS = 5_000
@@ -38,7 +39,13 @@ class Content:
     typical: list[NDArray[np.integer[Any]]]  # for each cluster
 
 
-def gather(model: Any, X: Any, links: Any, ids: Sequence[Any] | None = None) -> Content:
+def gather(
+    model: Any,
+    X: Any,
+    links: Any,
+    ids: Sequence[Any] | None = None,
+    answers: Answers | None = None,
+) -> Content:
     """Ask the model everything the report needs.
 
     Parameters
@@ -47,13 +54,15 @@ def gather(model: Any, X: Any, links: Any, ids: Sequence[Any] | None = None) -> 
     X : the rows, as given to ``fit``
     links : Links of row numbers of X
     ids : the rows' ids; row numbers when None
+    answers : what the model was asked already about these rows and links
     """
-    posteriors = np.asarray(model.predict_proba(X))  # (rows, K)
+    answers = answers or Answers(model, X, links)
+    posteriors = answers.posteriors  # (rows, K)
     labels = posteriors.argmax(axis=1)
     probabilities = posteriors.max(axis=1)
     shown_rows = plane_rows(len(labels))
-    must_distances, cannot_distances = model.labnet_.link_distances(links, X)
-    rates = model.labnet_.rates(links, X)
+    must_distances, cannot_distances = answers.distances
+    rates = answers.rates
     return Content(
         names=[str(name) for name in (ids if ids is not None else range(len(labels)))],
         labels=labels,

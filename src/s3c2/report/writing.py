@@ -8,6 +8,7 @@ from typing import Any
 
 from s3c2.files.atomic import write_atomically
 from s3c2.report import page
+from s3c2.report.answers import Answers
 from s3c2.report.content import Calibration, Content, gather
 from s3c2.report.figures import (
     as_png,
@@ -39,6 +40,7 @@ def write_report(
     scores_note: str = "",
     texts: Sequence[str] | None = None,
     image_shape: tuple[int, int] | None = None,
+    answers: Answers | None = None,
 ) -> None:
     """Write the report of a fitted model.
 
@@ -53,9 +55,10 @@ def write_report(
     scores : scores to show, as {method: {score: value}}, with ``scores_note`` below them
     texts : each row's text, shown for typical rows
     image_shape : (height, width) when each row of X is a flattened grey image
+    answers : what the model was asked already about these rows and links
     """
     images = rows_as_images(X, image_shape)
-    content = gather(model, X, links, ids)
+    content = gather(model, X, links, ids, answers)
     parts = [
         *_summary(content, title),
         *_scores(scores, scores_note),
@@ -74,12 +77,13 @@ def write_clusters_picture(
     links: Any,
     *,
     image_shape: tuple[int, int] | None = None,
+    answers: Answers | None = None,
 ) -> None:
     """Write a PNG: each cluster's most typical images in a row, beside the plane view."""
     images = rows_as_images(X, image_shape)
     if images is None:
         raise ValueError("The rows are no images. Give image_shape=(height, width).")
-    figure = clusters_figure(gather(model, X, links), images)
+    figure = clusters_figure(gather(model, X, links, answers=answers), images)
     write_atomically(path, as_png(figure))
 
 

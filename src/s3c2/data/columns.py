@@ -1,0 +1,132 @@
+"""Columns of the tables that a user gave, as numbers or as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from s3c2.errors import DataError, TableError
+from s3c2.files import arrow
+from s3c2.files.arrow import DELIMITERS, PARQUET
+from s3c2.naming import named
+
+
+def is_table(path: Path) -> bool:
+    """Whether the file's ending says CSV or Parquet."""
+    return path.suffix.lower() in (*DELIMITERS, *PARQUET)
+
+
+def column_names(path: Path) -> list[str]:
+    """List the table's columns, without reading its rows."""
+    check_file(path)
+    with _told_as_data():
+        names = arrow.column_names(path)
+    if not names:
+        raise DataError(f"{path}: the file is empty; expected a header row and rows below it.")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(
+            f"{path}: two columns are named {twice[0]!r}; give every column its own name."
+        )
+    return names
+
+
+def check_columns(path: Path, wanted: Sequence[str], names: Sequence[str], what: str) -> None:
+    """Refuse columns that are not there, and say which are."""
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        shown = ", ".join(repr(name) for name in missing[:5]) + (" …" if len(missing) > 5 else "")
+        there = ", ".join(repr(name) for name in names[:10]) + (" …" if len(names) > 10 else "")
+        raise DataError(
+            f"{path}: {what} {shown} not found; the file has {there}. Check the spelling, or "
+            f"give a file with {'this column' if len(missing) == 1 else 'these columns'}."
+        )
+
+
+def read_text_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str | None]]:
+    """Read columns as text, as they stand in the file; None where a value is missing."""
+    with _told_as_data():
+        table = arrow.read_columns(path, columns, as_numbers=False)
+    values = {name: _values(table.column(name), path, name) for name in columns}
+    return {
+        name: [None if value is None else str(value) for value in of_column]
+        for name, of_column in values.items()
+    }
+
+
+def read_numeric_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float64]:
+    """Read columns as numbers, shape (rows, columns); missing values become NaN."""
+    with _told_as_data():
+        table = arrow.read_columns(path, columns, as_numbers=True)
+    X = np.empty((table.num_rows, len(columns)), dtype=np.float64)
+    for place, name in enumerate(columns):
+        X[:, place] = _numbers(table.column(name), path, name)
+    return X
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is missing, a folder where a file is wanted, or empty."""
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file. Check the path.")
+    if path.is_dir():
+        raise DataError(f"{path}: this is a folder, and a file was expected.")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path}: the file is empty; expected data in it.")
+
+
+@contextmanager
+def _told_as_data() -> Iterator[None]:
+    try:
+        yield
+    except TableError as error:
+        raise DataError(str(error)) from None
+
+
+def _numbers(column: Any, path: Path, name: str) -> NDArray[np.float64]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        missing = pc.is_in(column, value_set=pa.array(["", "NA", "N/A", "NaN", "nan", "null"]))
+        column = pc.if_else(missing, pa.scalar(None, column.type), column)
+    for kind in (pa.float64(), pa.bool_()):
+        try:
+            numbers = pc.cast(column, kind, safe=False).cast(pa.float64())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+        if not pa.types.is_temporal(column.type):
+            return np.asarray(numbers.to_numpy(), dtype=np.float64)
+    row, value = _first_bad_value(_values(column, path, name))
+    raise DataError(
+        f"{path}: column {name!r} is not numeric: row {row} (the first is 0) holds {value!r}. "
+        f"Leave the column out with {named('drop', name)}, or give {named('id_column', name)} if "
+        f"it holds the rows' ids."
+    )
+
+
+def _first_bad_value(values: list[Any]) -> tuple[int, str]:
+    for row, value in enumerate(values):
+        if value is None:
+            continue
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return row, str(value)[:40]
+    return 0, str(values[0])[:40]
+
+
+def _values(column: Any, path: Path, name: str) -> list[Any]:
+    """The values of a pyarrow column, which is checked only now: damaged text shows here."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):
+        raise DataError(
+            f"{path}: column {name!r} holds values that cannot be read: text that is not UTF-8, or "
+            f"times out of range. Save the file again."
+        ) from None
+    return values
