@@ -54,9 +54,7 @@ def cluster_digits(digits: Digits, seed: int, *, verbose: int) -> Outcome:
     X, X_new = digits.pixels[digits.train], digits.pixels[digits.held_out]
     truth = digits.digit[digits.held_out]
     links = Links.from_labels(digits.digit[digits.train], N_LINKS, random_state=seed)
-    model = S3C2.as_published(N_CLUSTERS).set_params(
-        random_state=seed, verbose=verbose, scale="together"
-    )
+    model = S3C2.as_published(N_CLUSTERS, random_state=seed, verbose=verbose, scale="together")
     model.fit(X, links=links)
     kmeans = KMeans(N_CLUSTERS, n_init=10, random_state=seed).fit(_in_unit_range(X))
     return Outcome(

@@ -82,7 +82,7 @@ def gather(
 
 def calibration(model: Any) -> Calibration:
     """Tell where T is from; a calibration that fails falls back on the published T."""
-    if model.threshold != "auto":
+    if model.labnet_.threshold != "auto":
         return "none"
     return "failed" if model.threshold_ == published.THRESHOLD else "done"
 

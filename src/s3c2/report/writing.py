@@ -202,7 +202,7 @@ def _snippet(words: str, most: int = 200) -> str:
 
 
 def _settings(model: Any) -> str:
-    rows = [[name, str(value)] for name, value in sorted(model.get_params(deep=False).items())]
+    rows = [[name, str(value)] for name, value in sorted(model._flat_params().items())]
     return f"<details><summary>Settings</summary>{page.table(['setting', 'value'], rows)}</details>"
 
 
