@@ -10,7 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from s3c2.data.data import Data, Numbers, Preparation, check_finite, learn_scaling, scaled
+from s3c2.data.data import (
+    Data,
+    Numbers,
+    Preparation,
+    check_finite,
+    check_lengths,
+    learn_scaling,
+    scaled,
+)
 from s3c2.data.table_files import check_file
 from s3c2.errors import DataError
 
@@ -28,6 +36,10 @@ class ArrayPreparation(Preparation):
     shift: Numbers | None = None
     factor: Numbers | None = None
     channels_last: bool = False
+
+    def _check_lengths(self) -> None:
+        columns = self.row_shape[0] if self.row_shape else 0
+        check_lengths(columns, shift=self.shift, factor=self.factor)
 
     @classmethod
     def learn(cls, path: Path) -> tuple[Data, ArrayPreparation]:

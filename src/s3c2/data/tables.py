@@ -14,6 +14,7 @@ from s3c2.data.data import (
     check_any_rows,
     check_finite,
     check_ids,
+    check_lengths,
     learn_scaling,
     scaled,
 )
@@ -37,6 +38,9 @@ class TablePreparation(Preparation):
     shift: Numbers
     factor: Numbers
     id_column: str | None = None
+
+    def _check_lengths(self) -> None:
+        check_lengths(len(self.columns), shift=self.shift, factor=self.factor)
 
     @classmethod
     def learn(

@@ -31,6 +31,7 @@ def new_optimizer(
     is left over behind the last full vector differently, so parameters that have such a rest take
     the other form: a replica then has the same bits whatever stands before it in the tensor.
     """
+    learning_rate = float(learning_rate)  # torch has no room for an int beyond 64 bits
     if name == SGD:
         fused = device.type in ("cpu", "cuda")
         return torch.optim.SGD(parameters, lr=learning_rate, momentum=MOMENTUM, fused=fused)
