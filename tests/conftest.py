@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from s3c2 import Links
+from s3c2 import CluNet, LabNet, Links
 
 torch.set_num_threads(1)  # two threads only get into each other's way at these sizes
 
@@ -38,13 +38,11 @@ def blob_links(blobs):
 
 @pytest.fixture
 def small():
-    """Settings for a fit that takes a fraction of a second."""
+    """Settings of S3C2 for a fit that takes a fraction of a second."""
     return {
+        "labnet": LabNet(steps=60, learning_rate=2e-3),
+        "clunet": CluNet(steps=150, batch_pairs=60, learning_rate=2e-3),
         "layers": (128, 16),
-        "labnet_steps": 60,
-        "clunet_steps": 150,
-        "clunet_pairs": 60,
-        "learning_rate": 2e-3,
         "scale": "standard",
         "random_state": 0,
         "verbose": 0,

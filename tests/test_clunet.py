@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from s3c2.pool import Pool, PoolPairs
 
 from s3c2 import CluNet, LabNet, Links, losses
 from s3c2.clunet import pair_loss
 from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError
-from s3c2.pool import Pool, PoolPairs
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
-from s3c2 import S3C2, LabNet, Links, published
+from s3c2 import S3C2, CluNet, LabNet, Links, published
 from s3c2.engine.dropout import Dropout
 from s3c2.errors import (
     ContradictoryLinksError,
@@ -29,8 +29,9 @@ from s3c2.errors import (
 @pytest.fixture(scope="module")
 def fitted(blobs, blob_links):
     model = S3C2(
-        3, layers=(128, 16), labnet_steps=60, clunet_steps=150, clunet_pairs=60,
-        learning_rate=2e-3, scale="standard", random_state=0, verbose=0,
+        3, labnet=LabNet(steps=60, learning_rate=2e-3),
+        clunet=CluNet(steps=150, batch_pairs=60, learning_rate=2e-3), layers=(128, 16),
+        scale="standard", random_state=0, verbose=0,
     )  # fmt: skip
     return model.fit(blobs[0], links=blob_links)
 
@@ -66,9 +67,9 @@ class TestFit:
         numpy_state = np.random.get_state()[1].copy()
         torch_state = torch.random.get_rng_state()
         own = nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.5))
-        for encoder, seed in ((None, None), (own, 0)):
+        for network, seed in (("dense", None), (own, 0)):
             torch.random.set_rng_state(torch_state)
-            S3C2(3, **{**small, "random_state": seed, "encoder": encoder}).fit(X, links=blob_links)
+            S3C2(3, **{**small, "random_state": seed, "network": network}).fit(X, links=blob_links)
             assert (np.random.get_state()[1] == numpy_state).all()
             assert torch.equal(torch.random.get_rng_state(), torch_state)
         assert (blobs[0] == X).all()
@@ -84,9 +85,8 @@ class TestFit:
         def note(step):
             sizes.append(step.steps)
 
-        S3C2(2, **{**small, "labnet_steps": None, "labnet_epochs": 2}, callbacks=note).fit(
-            X, links=links
-        )
+        model = S3C2(2, **small, callbacks=note).set_params(labnet__steps=None, labnet__epochs=2)
+        model.fit(X, links=links)
         assert sizes[0] == 2  # 40 links are one batch an epoch; their closure would be four
 
     def test_weights_matter(self, blobs, small):
@@ -105,14 +105,15 @@ class TestFit:
             links = Links(**pairs, must_weight=weights, cannot_weight=weights)
             with pytest.warns(LinksWarning):
                 model = S3C2(3, **small, contradictions="drop").fit(X, links=links)
-            rates[name] = model.labnet_.rates(Links.from_labels(y, 2000, random_state=7)).accuracy
+            known = Links.from_labels(y, 2000, random_state=7)
+            rates[name] = model.labnet_.rates(known, X).accuracy
         assert rates["low"] > rates["none"]
 
     def test_clunet_may_have_a_dropout_of_its_own(self, fitted, blobs, blob_links, small):
         def rates(network):
             return {layer.rate for layer in network.modules() if isinstance(layer, Dropout)}
 
-        model = S3C2(3, **small, clunet_dropout=0.0).fit(blobs[0], links=blob_links)
+        model = S3C2(3, **small).set_params(clunet__dropout=0.0).fit(blobs[0], links=blob_links)
         assert rates(model.labnet_.encoder_) == {0.1}
         assert rates(model.clunet_.network_) == {0.0}
         assert np.array_equal(model.transform(blobs[0]), fitted.transform(blobs[0]))
@@ -176,7 +177,7 @@ class TestRefit:
 
 class TestKindsOfX:
     def fit(self, X, links, small, **changes):
-        return S3C2(3, **{**small, **changes}).fit(X, links=links)
+        return S3C2(3, **small).set_params(**changes).fit(X, links=links)
 
     def test_all_forms_of_the_same_table_agree(self, blobs, blob_links, small, tmp_path):
         X = np.round(blobs[0], 3)
@@ -202,7 +203,7 @@ class TestKindsOfX:
     def test_images(self, small):
         data = load_digits(n_class=3)
         links = Links.from_labels(data.target, 100, random_state=0)
-        few = {"labnet_steps": 5, "clunet_steps": 5, "scale": "unit"}
+        few = {"labnet__steps": 5, "clunet__steps": 5, "scale": "unit"}
         grey = self.fit(data.images, links, small, network="convolutional", **few)
         assert grey.predict(data.images).shape == data.target.shape
         channels = np.stack([data.images] * 3, axis=1).astype(np.uint8)
@@ -212,7 +213,7 @@ class TestKindsOfX:
 
     def test_own_encoder(self, blobs, blob_links, small):
         own = nn.Sequential(nn.Linear(5, 64), nn.ReLU(), nn.BatchNorm1d(64), nn.Linear(64, 8))
-        model = self.fit(blobs[0], blob_links, small, encoder=own, semi_supervised=True)
+        model = self.fit(blobs[0], blob_links, small, network=own, labnet__semi_supervised=True)
         assert model.transform(blobs[0]).shape == (120, 8)
         assert model.score(blobs[0], links=blob_links) > 0.9
 
@@ -225,7 +226,7 @@ class TestPrediction:
         X = rng.uniform(size=(3000 if network == "dense" else 700, 8, 8)).astype(np.float32)
         links = Links(must=[(0, 1), (2, 3)], cannot=[(0, 2), (1, 3)], n_samples=len(X))
         model = S3C2.as_published(5, network=network).set_params(
-            labnet_epochs=None, labnet_steps=2, clunet_steps=2, random_state=0, verbose=0
+            labnet__epochs=None, labnet__steps=2, clunet__steps=2, random_state=0, verbose=0
         )
         before = torch.get_num_threads()
         torch.set_num_threads(threads)
@@ -261,43 +262,69 @@ class TestPrediction:
 class TestAsPublished:
     def test_dense(self):
         model = S3C2.as_published(10)
+        labnet, clunet = model.labnet, model.clunet
         assert model.layers == (256, 256, 256)
-        assert model.threshold == 0.3
-        assert model.dropout == 0.1
-        assert (model.labnet_links, model.labnet_epochs, model.labnet_steps) == (256, 100, None)
-        assert (model.clunet_links, model.clunet_pairs, model.clunet_steps) == (100, 1000, 3000)
-        assert (model.labnet_optimizer, model.clunet_optimizer) == ("rmsprop", "adam")
-        assert model.learning_rate == 1e-3
+        assert labnet.threshold == 0.3
+        assert labnet.dropout == clunet.dropout == 0.1
+        assert (labnet.batch_links, labnet.epochs, labnet.steps) == (256, 100, None)
+        assert (clunet.batch_links, clunet.batch_pairs, clunet.steps) == (100, 1000, 3000)
+        assert (labnet.optimizer, clunet.optimizer) == ("rmsprop", "adam")
+        assert labnet.learning_rate == clunet.learning_rate == 1e-3
+        assert clunet._points is None
         assert model.scale is None
-        assert not model.semi_supervised
+        assert not labnet.semi_supervised
 
     def test_convolutional_and_semi_supervised(self):
         model = S3C2.as_published(10, network="convolutional", semi_supervised=True, dropout=0.3)
-        assert model.dropout == 0.3
-        assert model.reconstruction_weight == 0.05
-        assert model.reconstruction == "sum"
-        assert (model.labnet_links, model.labnet_pairs, model.labnet_steps) == (100, 100, 1500)
-        assert S3C2.as_published(10, network="convolutional").dropout == 0.5
+        labnet = model.labnet
+        assert labnet.dropout == model.clunet.dropout == 0.3
+        assert labnet.reconstruction_weight == 0.05
+        assert labnet.reconstruction == "sum"
+        assert (labnet.batch_links, labnet.batch_pairs, labnet.steps) == (100, 100, 1500)
+        # The published pairs are drawn, where the default draws all pairs of some rows.
+        assert model._stages()[1]._points is None
+        model = S3C2.as_published(10, network="convolutional")
+        assert model.labnet.dropout == model.clunet.dropout == 0.5
 
     @pytest.mark.parametrize("network", ["dense", "convolutional"])
     @pytest.mark.parametrize("semi_supervised", [False, True])
     def test_the_defaults_are_the_same_method(self, network, semi_supervised):
-        published_model = S3C2.as_published(4, network, semi_supervised)
-        default = S3C2(4, network=network, semi_supervised=semi_supervised)
-        for one, two in zip(published_model._stages(), default._stages()):
-            assert one._architecture() == two._architecture()
-        one, two = (model._stages()[0] for model in (published_model, default))
-        assert one._training() == two._training()
-        assert (
-            published.clunet_training().changed(
-                links=published_model.clunet_links, pairs=published_model.clunet_pairs
-            )
-            == published.clunet_training()
-        )
+        as_published = S3C2.as_published(4, network=network, semi_supervised=semi_supervised)
+        default = S3C2(4, network=network).set_params(labnet__semi_supervised=semi_supervised)
+        labnet, clunet = as_published._stages()
+        for one, two in zip((labnet, clunet), default._stages()):
+            assert one._architecture(one.dropout) == two._architecture(two.dropout)
+            assert one._training() == two._training()
+            assert one.learning_rate == two.learning_rate == published.LEARNING_RATE
+        assert labnet._training() == published.labnet_training(network, semi_supervised)
+        assert clunet._training() == published.clunet_training()
+        if network == "dense":
+            assert clunet._points is default._stages()[1]._points is None
 
-    def test_unknown_network(self):
+    def test_every_parameter_may_be_given(self):
+        """As a keyword, those of the stages too; nothing else changes."""
+        usual = S3C2.as_published(10).get_params()
+        assert len(usual) > 40
+        own = {"network", "n_clusters", "labnet", "clunet"}  # read, or not to be marked
+        for name in usual.keys() - own:
+            mark = object()
+            given = S3C2.as_published(10, **{name: mark}).get_params()
+            changed = {key for key in usual if key not in own and given[key] is not usual[key]}
+            assert given[name] is mark
+            assert {key for key in changed if given[key] != usual[key]} == {name}
+        assert S3C2.as_published(10, random_state=0, clunet__steps=7).clunet.steps == 7
+        labnet, clunet = LabNet(steps=1), CluNet(steps=2)
+        model = S3C2.as_published(10, labnet=labnet, clunet=clunet)
+        assert model.labnet is labnet
+        assert model.clunet is clunet
+
+    def test_unknown_names(self):
         with pytest.raises(ValueError, match="'network' .* must be one of 'dense'"):
             S3C2.as_published(3, network="recurrent")
+        with pytest.raises(ValueError, match="Invalid parameter 'labnet_steps'"):
+            S3C2.as_published(3, labnet_steps=5)
+        with pytest.raises(ValueError, match="Invalid parameter 'stepz' for estimator LabNet"):
+            S3C2.as_published(3, labnet__stepz=5)
 
 
 class TestBadInput:
@@ -305,24 +332,25 @@ class TestBadInput:
         ("given", "words"),
         [
             ({"n_clusters": None}, "'n_clusters' parameter of S3C2 must be an int"),
-            ({"threshold": None}, "'threshold' parameter of S3C2 must be 'auto' or a number"),
-            ({"threshold": "often"}, "'threshold' parameter of S3C2 must be 'auto' or a number"),
-            ({"learning_rate": None}, "'learning_rate' parameter of S3C2"),
-            ({"labnet_steps": 0}, "'labnet_steps' parameter of S3C2 must be an int"),
-            ({"clunet_steps": 2.5}, "'clunet_steps' parameter of S3C2 must be an int"),
-            ({"clunet_dropout": 2}, "'clunet_dropout' parameter of S3C2 must be a number"),
-            ({"clunet_pairs": -1}, "'clunet_pairs' parameter of S3C2"),
+            ({"labnet__threshold": None}, "'threshold' parameter of LabNet must be 'auto' or a"),
+            ({"labnet__threshold": "often"}, "'threshold' parameter of LabNet must be 'auto' or"),
+            ({"labnet__learning_rate": None}, "'learning_rate' parameter of LabNet"),
+            ({"labnet__steps": 0}, "'steps' parameter of LabNet must be an int"),
+            ({"clunet__steps": 2.5}, "'steps' parameter of CluNet must be an int"),
+            ({"clunet__dropout": 2}, "'dropout' parameter of CluNet must be a number"),
+            ({"clunet__batch_pairs": -1}, "'batch_pairs' parameter of CluNet"),
             ({"layers": ()}, "'layers' parameter of S3C2 must be a tuple"),
             ({"layers": 256}, "'layers' parameter of S3C2"),
             ({"layers": (0,)}, "'layers' parameter of S3C2"),
-            ({"encoder": 3}, "'encoder' parameter of S3C2 must be a torch.nn.Module"),
-            ({"n_restarts": 0}, "'n_restarts' parameter of S3C2"),
-            ({"n_committee": 0}, "'n_committee' parameter of S3C2"),
+            ({"network": 3}, "'network' parameter of S3C2 must be one of .* torch.nn.Module"),
+            ({"clunet__n_restarts": 0}, "'n_restarts' parameter of CluNet"),
+            ({"labnet__n_committee": 0}, "'n_committee' parameter of LabNet"),
         ],
     )
     def test_parameters(self, blobs, blob_links, small, given, words):
+        model = S3C2(3, **small).set_params(**given)
         with pytest.raises((ValueError, TypeError), match=words):
-            S3C2(**{"n_clusters": 3, **small, **given}).fit(blobs[0], links=blob_links)
+            model.fit(blobs[0], links=blob_links)
 
     def test_dates_are_no_numbers(self, blobs, blob_links, small):
         frame = pd.DataFrame(blobs[0]).assign(day=pd.Timestamp("2020-01-01"))
@@ -428,16 +456,16 @@ class TestBadInput:
             warnings.simplefilter("error")
             model.fit(X, links=blob_links)
         model.set_params(n_clusters=6)
-        said = r"[1-4] of 6 clusters stayed empty. More links, a lower threshold, dropout=0 or"
+        said = r"[1-4] of 6 clusters stayed empty. More links, a lower threshold, no dropout"
         with pytest.warns(EmptyClustersWarning, match=said) as told:
             model.fit(X, links=blob_links)
         assert told[0].filename == __file__
-        assert "n_restarts may fill them" in str(told[0].message)
+        assert "CluNet(n_restarts=5) may fill them" in str(told[0].message)
         assert len(np.unique(model.labels_)) < 6
         with pytest.warns(EmptyClustersWarning, match="or scale= if the numbers of X are not"):
             model.set_params(scale=None).fit(X, links=blob_links)
 
     def test_divergence_is_told(self, blobs, blob_links, small):
-        changes = {"learning_rate": 1e38, "scale": None}
+        model = S3C2(3, **small).set_params(labnet__learning_rate=1e38, scale=None)
         with pytest.raises(DataError, match="diverged. Scale the data"):
-            S3C2(3, **{**small, **changes}).fit(blobs[0], links=blob_links)
+            model.fit(blobs[0], links=blob_links)

@@ -29,10 +29,11 @@ def test_the_core_does_not_need_the_extras():
         "for name in ('click', 'rich', 'matplotlib', 'pyarrow', 'PIL', 'pandas'):\n"
         "    sys.modules[name] = None\n"
         "import numpy as np\n"
-        "from s3c2 import S3C2, Links\n"
+        "from s3c2 import S3C2, CluNet, LabNet, Links\n"
         "X = np.random.default_rng(0).normal(size=(20, 3))\n"
         "links = Links(must=[(0, 1)], cannot=[(1, 2)], n_samples=20)\n"
-        "model = S3C2(2, labnet_steps=2, clunet_steps=2).fit(X, links=links)\n"
+        "model = S3C2(2, labnet=LabNet(steps=2), clunet=CluNet(steps=2), layers=(8, 4))\n"
+        "model.fit(X, links=links)\n"
         "sys.exit(model.predict(X).shape != (20,))\n"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -15,34 +15,41 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import ClassifierTags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from s3c2 import S3C2, Links
+from s3c2 import S3C2, CluNet, LabNet, Links
 from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
 from s3c2.errors import LinksError, LinksWarning
+from s3c2.reading import read_for_fit
+
+
+def links_by_rule(rows):
+    """A row's nearest other row is a must-link, its farthest a cannot-link.
+
+    The rule looks at no clustering and at no label.
+    """
+    d = pairwise_distances(rows.block(0, rows.n).numpy())
+    every = np.arange(rows.n)
+    farthest = d.argmax(1)
+    np.fill_diagonal(d, np.inf)
+    nearest = d.argmin(1)
+    apart = farthest != every
+    return Links(
+        must=np.column_stack([every, nearest]),
+        cannot=np.column_stack([every, farthest])[apart],
+        n_samples=rows.n,
+    )
 
 
 class RuleLinks:
-    """An estimator whose links follow a fixed rule on X, for checks that pass none.
+    """An estimator whose links follow a fixed rule on X, for checks that pass none."""
 
-    A row's nearest other row is a must-link, its farthest a cannot-link. The rule looks at no
-    clustering and at no label.
-    """
-
-    def _default_links(self, rows):
-        d = pairwise_distances(rows.block(0, rows.n).numpy())
-        every = np.arange(rows.n)
-        farthest = d.argmax(1)
-        np.fill_diagonal(d, np.inf)
-        nearest = d.argmin(1)
-        apart = farthest != every
-        return Links(
-            must=np.column_stack([every, nearest]),
-            cannot=np.column_stack([every, farthest])[apart],
-            n_samples=rows.n,
-        )
+    def fit(self, X, y=None, *, links=None, sample_id=None):
+        if links is None:
+            links = links_by_rule(read_for_fit(self, X)[1])
+        return super().fit(X, y, links=links, sample_id=sample_id)
 
     def score(self, X, y=None, *, links=None, sample_id=None):
         if links is None:
-            links = self._default_links(self._read(X, reset=False))
+            links = links_by_rule(self._read(X))
         return super().score(X, y, links=links, sample_id=sample_id)
 
     def __sklearn_tags__(self):
@@ -54,19 +61,14 @@ class RuleLinks:
 
 
 class RuleLinked(RuleLinks, S3C2):
-    """S3C2 with few steps."""
+    """S3C2 with links by a rule."""
 
-    def __init__(
-        self, n_clusters=2, *, layers=(32, 32, 16), scale="standard", labnet_steps=100,
-        clunet_steps=150, clunet_pairs=200, contradictions="drop", threshold=0.3,
-        learning_rate=5e-3, random_state=0, verbose=0,
-    ):  # fmt: skip
-        super().__init__(
-            n_clusters, layers=layers, scale=scale, labnet_steps=labnet_steps,
-            clunet_steps=clunet_steps, clunet_pairs=clunet_pairs, contradictions=contradictions,
-            threshold=threshold, learning_rate=learning_rate, random_state=random_state,
-            verbose=verbose,
-        )  # fmt: skip
+
+RULE_LINKED = RuleLinked(
+    2, labnet=LabNet(steps=60, learning_rate=5e-3),
+    clunet=CluNet(steps=80, batch_pairs=60, learning_rate=5e-3), layers=(32, 32, 16),
+    scale="standard", contradictions="drop", random_state=0, verbose=0,
+)  # fmt: skip
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -113,14 +115,17 @@ BASELINES = [RuleDGraph(), RuleDCPR(), RuleNNClustering(), RuleIDEC()]
 
 
 @pytest.mark.filterwarnings("ignore:n_clusters=1 puts", "ignore::s3c2.errors.LinksWarning")
-@parametrize_with_checks([RuleLinked(), *BASELINES])
+@parametrize_with_checks([RULE_LINKED, *BASELINES])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 def test_clone_keeps_every_parameter():
     model = S3C2.as_published(7, network="convolutional", semi_supervised=True)
-    assert clone(model).get_params() == model.get_params()
+    copied = clone(model)
+    assert copied._flat_params() == model._flat_params()
+    assert copied.labnet is not model.labnet
+    assert copied.clunet is not model.clunet
 
 
 def test_pipeline_hands_links_on(blobs, blob_links, small):
@@ -150,10 +155,10 @@ def test_grid_search_with_sample_id(blobs, small, kind):
         names = np.arange(len(X))
         links = Links.from_labels(y, 1200, random_state=0)
     with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(S3C2(3, **small), {"threshold": [0.3, 1e9]}, cv=3)
+        search = GridSearchCV(S3C2(3, **small), {"labnet__threshold": [0.3, 1e9]}, cv=3)
         search.fit(X, links=links, sample_id=names)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-    assert search.best_params_ == {"threshold": 0.3}
+    assert search.best_params_ == {"labnet__threshold": 0.3}
     assert search.best_score_ > 0.95
     assert search.best_estimator_.labels_.shape == y.shape
 
@@ -162,7 +167,9 @@ def test_row_folds_without_sample_id_are_refused(blobs, small):
     X, y = blobs
     links = Links.from_labels(y, 120, random_state=0)  # as many links as rows
     with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(S3C2(3, **small), {"threshold": [0.3]}, cv=3, error_score="raise")
+        search = GridSearchCV(
+            S3C2(3, **small), {"labnet__threshold": [0.3]}, cv=3, error_score="raise"
+        )
         with pytest.raises(LinksError, match="sample_id"):
             search.fit(X, links=links)
 

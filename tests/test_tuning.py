@@ -22,7 +22,9 @@ def test_it_tells_good_settings_from_bad(blobs, small):
     X, y = blobs
     links = Links.from_labels(y, 60, random_state=0)
     good, bad = (
-        cross_validate_links(S3C2(3, **small, threshold=T), X, links, k=2, random_state=0)
+        cross_validate_links(
+            S3C2(3, **small).set_params(labnet__threshold=T), X, links, k=2, random_state=0
+        )
         for T in (0.3, 1e9)
     )
     assert good.accuracy.mean() > bad.accuracy.mean() + 0.2

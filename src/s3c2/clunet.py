@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
@@ -138,12 +137,12 @@ class CluNet(LinkClusterer):
 
     def _check_sizes(self, rows: Rows) -> None:
         super()._check_sizes(rows)
-        row_bytes = 4 * int(np.prod(rows.shape))
-        how = self._training()
+        how, row_bytes, networks = self._training(), self._batch_bytes(rows), int(self.n_restarts)
         check_memory(self, "batch_links", 2 * how.links * row_bytes)
         check_memory(self, "batch_pairs", 2 * how.pairs * row_bytes)
         check_memory(self, "batch_points", 8 * (self._points or 0) ** 2)
-        check_memory(self, "n_restarts", int(self.n_restarts) * row_bytes)
+        check_memory(self, "n_restarts", networks * self._replica_bytes(rows))
+        check_memory(self, "steps", 4 * networks * (how.steps or 0))  # the history
 
     @property
     def _points(self) -> int | None:

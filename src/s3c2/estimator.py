@@ -18,14 +18,15 @@ from torch import nn
 
 from s3c2.clunet import CluNet
 from s3c2.clunet_training import fit_clunets
+from s3c2.data import preparation_from_json
 from s3c2.engine.rows import Rows
 from s3c2.errors import DataError
 from s3c2.files.saved import Saved
-from s3c2.fitting import Fitting, begin
+from s3c2.fitting import Fitting, begin, equal
 from s3c2.labnet import LabNet
 from s3c2.labnet_training import LabNetResult, train_labnets, with_thresholds
 from s3c2.links import Links
-from s3c2.parameters import check_network
+from s3c2.parameters import check_network, got
 from s3c2.reading import Reading
 from s3c2.surface import SHARED, ClusterResult, LinkClusterer
 
@@ -199,14 +200,14 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         given = getattr(self, name)
         if given is not None and not isinstance(given, kind):
             raise TypeError(
-                f"The '{name}' parameter of S3C2 must be a {kind.__name__}. Got {given!r} instead."
+                f"The '{name}' parameter of S3C2 must be a {kind.__name__}. {got(given)}"
             )
         stage = kind() if given is None else clone(given)
         for field in fields(kind):
             if field.name not in (*SHARED, "n_clusters"):
                 continue
             value, own = getattr(stage, field.name), getattr(self, field.name)
-            if value is not field.default and value != field.default and value is not own:
+            if value is not own and not equal(value, field.default):
                 raise ValueError(
                     f"The '{field.name}' parameter of the {kind.__name__} inside S3C2 is taken "
                     f"from S3C2: write S3C2(…, {field.name}={value!r}). Both stages share it."
@@ -258,6 +259,8 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         preparation = saved.take(
             "preparation", lambda v: v is None or isinstance(v, dict), "an object, or null"
         )
+        if preparation is not None:
+            preparation_from_json(preparation)  # refuses what no preparation wrote
         return S3C2Result(labnet._unpack(saved, shape), clunet._unpack(saved, shape), preparation)
 
     def __sklearn_tags__(self) -> Any:

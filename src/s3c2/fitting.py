@@ -278,7 +278,7 @@ def _check_alike(models: Sequence[Any]) -> None:
     expected = models[0]._flat_params()
     for number, model in enumerate(models):
         for name, value in model._flat_params().items():
-            if name not in kind._may_differ and not _equal(value, expected[name]):
+            if name not in kind._may_differ and not equal(value, expected[name]):
                 raise ValueError(
                     f"fit_many trains models of one kind: '{name}' is {expected[name]!r} in "
                     f"configuration 0 and {value!r} in configuration {number}. They may differ in "
@@ -286,8 +286,11 @@ def _check_alike(models: Sequence[Any]) -> None:
                 )
 
 
-def _equal(one: Any, two: Any) -> bool:
+def equal(one: Any, two: Any) -> bool:
     """Whether two parameters are the same; a list of sizes is the same as a tuple of them."""
     if isinstance(one, list | tuple) and isinstance(two, list | tuple):
         return tuple(one) == tuple(two)
-    return one is two or bool(one == two)
+    try:
+        return one is two or bool(one == two)
+    except ValueError:  # an array has no one answer
+        return False

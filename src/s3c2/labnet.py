@@ -203,15 +203,12 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
     def _check_sizes(self, rows: Rows) -> None:
         super()._check_sizes(rows)
-        row_bytes = 4 * int(np.prod(rows.shape))
-        how = self._training()
+        how, row_bytes, networks = self._training(), self._batch_bytes(rows), int(self.n_committee)
         check_memory(self, "batch_links", 2 * how.links * row_bytes)
         check_memory(self, "batch_pairs", 2 * how.pairs * row_bytes)
-        check_memory(self, "n_committee", int(self.n_committee) * (row_bytes + 4 * self._width))
-
-    @property
-    def _width(self) -> int:
-        return sum(map(int, self.layers))
+        check_memory(self, "n_committee", networks * self._replica_bytes(rows))
+        check_memory(self, "steps", 4 * networks * (how.steps or 0))  # the history
+        check_memory(self, "epochs", 4 * networks * (how.epochs or 0))
 
     def _training(self) -> published.Training:
         """Batch, length and optimiser: the published ones, or what the parameters say."""

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 MOST = 2**31 - 1  # of a whole number: what no machine could hold is refused by its name
+MOST_LAYERS = 1000
 NETWORKS = ("dense", "convolutional")
 
 
@@ -19,13 +20,19 @@ def parameter(estimator: Any, name: str) -> str:
     return f"'{name}' parameter of {type(estimator).__name__}"
 
 
+def got(value: Any) -> str:
+    """What came, in the words of an error."""
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**100 else "a huge int"
+    return f"Got {text if len(text) <= 200 else text[:199] + '…'} instead."
+
+
 def check_choice(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
     """Refuse a parameter that is none of the allowed values."""
     value = getattr(estimator, name)
     if not any(value is one or (isinstance(value, str) and value == one) for one in allowed):
         raise ValueError(
             f"The {parameter(estimator, name)} must be one of "
-            f"{', '.join(map(repr, allowed))}. Got {value!r} instead."
+            f"{', '.join(map(repr, allowed))}. {got(value)}"
         )
 
 
@@ -33,9 +40,7 @@ def check_flag(estimator: Any, name: str) -> None:
     """Refuse a parameter that is neither True nor False."""
     value = getattr(estimator, name)
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(
-            f"The {parameter(estimator, name)} must be True or False. Got {value!r} instead."
-        )
+        raise ValueError(f"The {parameter(estimator, name)} must be True or False. {got(value)}")
 
 
 def check_network(estimator: Any) -> None:
@@ -45,7 +50,7 @@ def check_network(estimator: Any) -> None:
         raise ValueError(
             f"The {parameter(estimator, 'network')} must be one of "
             f"{', '.join(map(repr, NETWORKS))}, or a torch.nn.Module of your own. "
-            f"Got {value!r} instead."
+            f"{got(value)}"
         )
 
 
@@ -53,22 +58,20 @@ def check_module(estimator: Any, name: str) -> None:
     """Refuse a parameter that is neither None nor a module."""
     value = getattr(estimator, name)
     if value is not None and not isinstance(value, nn.Module):
-        raise TypeError(
-            f"The {parameter(estimator, name)} must be a torch.nn.Module. Got {value!r} instead."
-        )
+        raise TypeError(f"The {parameter(estimator, name)} must be a torch.nn.Module. {got(value)}")
 
 
 def check_layers(estimator: Any) -> None:
     """Refuse layer sizes that are not whole numbers, at least one of them."""
     value = estimator.layers
     whole = isinstance(value, tuple | list) and all(
-        isinstance(size, int | np.integer) and 1 <= size <= MOST for size in value
+        is_whole(size) and 1 <= size <= MOST for size in value[: MOST_LAYERS + 1]
     )
-    if not whole or len(value) == 0:
+    if not whole or not 1 <= len(value) <= MOST_LAYERS:
         raise ValueError(
             f"The {parameter(estimator, 'layers')} must be a tuple of ints from 1 to {MOST}, "
-            f"hidden layers and then the representation, such as (256, 256, 256). "
-            f"Got {value!r} instead."
+            f"at most {MOST_LAYERS:,}: hidden layers and then the representation, such as "
+            f"(256, 256, 256). {got(value)}"
         )
 
 
@@ -90,16 +93,58 @@ def check_number(
         return
     if high is None:
         high = MOST if whole else math.inf
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    right = isinstance(value, kinds) and not isinstance(value, bool)
-    if not right or not low <= value <= high or value == math.inf:
+    right = is_whole(value) or (not whole and isinstance(value, float | np.floating))
+    number = _as_float(value) if right and not whole else value
+    if not right or not low <= number <= high or number == math.inf:
         kind = "an int" if whole else "a number"
         upto = f"{high})" if high == math.inf else f"{high}]"
         other = "" if word is None else f"{word!r} or "
         raise ValueError(
             f"The {parameter(estimator, name)} must be {other}{kind} in the range [{low}, {upto}. "
-            f"Got {value!r} instead."
+            f"{got(value)}"
         )
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an int beyond all floats
+        return math.inf
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is an int, of Python or NumPy; True and False are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_path(estimator: Any, name: str) -> None:
+    """Refuse a parameter that is neither None nor the name of a file or folder."""
+    value = getattr(estimator, name)
+    if value is None:
+        return
+    try:
+        path = os.fspath(value)
+    except TypeError:
+        path = None
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise TypeError(f"The {parameter(estimator, name)} must be None or a path. {got(value)}")
+
+
+def check_random_state(estimator: Any, name: str = "random_state") -> None:
+    """Refuse what no seed can be taken from, without taking one."""
+    value = getattr(estimator, name)
+    generator = isinstance(value, np.random.Generator | np.random.RandomState)
+    if value is not None and not generator and not (is_whole(value) and 0 <= value < 2**64):
+        raise ValueError(
+            f"The {parameter(estimator, name)} must be None, an int in the range [0, 2**64), or a "
+            f"numpy generator. {got(value)}"
+        )
+
+
+def check_verbose(estimator: Any) -> None:
+    """Refuse what does not say how much is told."""
+    if not isinstance(estimator.verbose, bool | np.bool_):
+        check_number(estimator, "verbose", 0, whole=True)
 
 
 def check_memory(estimator: Any, name: str, needed: int) -> None:
@@ -125,10 +170,16 @@ def torch_device(name: Any) -> torch.device:
     """The device of this name; "auto" is a GPU if there is one."""
     if isinstance(name, str) and name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if not isinstance(name, str | torch.device):
+        raise TypeError(
+            f"The 'device' parameter must be 'auto' or the name of a device. {got(name)}"
+        )
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
         raise _no_device(name, "torch knows no such device") from None
+    if device.type == "meta":
+        raise _no_device(name, "it holds no numbers")
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:

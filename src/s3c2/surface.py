@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -18,6 +19,7 @@ from torch import nn
 
 from s3c2 import published
 from s3c2.data.scaling import SCALES
+from s3c2.engine.callbacks import as_callbacks
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.rows import Rows
 from s3c2.engine.task import History
@@ -33,12 +35,19 @@ from s3c2.parameters import (
     check_memory,
     check_network,
     check_number,
+    check_path,
+    check_random_state,
+    check_verbose,
+    torch_device,
 )
 from s3c2.reading import Reading, read_for_prediction
 from s3c2.saving import load_model, save_model
 
 # Not settings of the method: who watches, and where it runs.
 CIRCUMSTANCES = ("cache", "callbacks", "checkpoint", "device", "verbose")
+
+WEIGHT_BYTES = 16  # a weight, its gradient, and two numbers of the optimiser
+NETWORK_BYTES = 2**14  # Python's objects of a network, however small it is
 
 
 # A dataclass, so that an estimator declares its own parameters and no more.
@@ -65,13 +74,32 @@ class LinkEstimator(BaseEstimator, ABC):
         check_choice(self, "scale", SCALES)
         check_choice(self, "precision", ("float32", "bf16"))
         check_choice(self, "contradictions", ("raise", "drop"))
+        torch_device(self.device)
+        check_random_state(self)
+        check_verbose(self)
+        as_callbacks(self.callbacks)
+        check_path(self, "checkpoint")
 
     def _check_sizes(self, rows: Rows) -> None:
         """Refuse sizes that do not go with these rows, or with this machine."""
         if isinstance(self.network, str):
-            sizes = (int(np.prod(rows.shape)), *map(int, self.layers))
+            check_memory(self, "layers", self._replica_bytes(rows))
+
+    def _replica_bytes(self, rows: Rows) -> int:
+        """Bytes that the training of one network takes, at least."""
+        if isinstance(self.network, nn.Module):
+            weights = sum(weight.numel() for weight in self.network.parameters())
+        elif self.network == "dense":
+            sizes = (math.prod(rows.shape), *map(int, self.layers))
             weights = sum(one * two for one, two in pairwise(sizes))
-            check_memory(self, "layers", 4 * weights)
+        else:
+            weights = math.prod(rows.shape)
+        return WEIGHT_BYTES * weights + NETWORK_BYTES
+
+    def _batch_bytes(self, rows: Rows) -> int:
+        """Bytes that one row of a batch takes, at least: itself, and what the layers make of it."""
+        units = sum(map(int, self.layers)) if self.network == "dense" else 0
+        return 4 * (math.prod(rows.shape) + units)
 
     def _look_at_links(self, links: Links) -> None:
         """Warn of links that cannot be met; by default nothing is known against them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from s3c2.clusterer import Replica
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
@@ -14,7 +15,6 @@ from s3c2 import Links, fit_many
 from s3c2 import pretraining as autoencoder
 from s3c2.baselines import IDEC
 from s3c2.baselines.epochs import Epochs
-from s3c2.clusterer import Replica
 from s3c2.data.scaling import Scaling
 from s3c2.engine import stack
 from s3c2.engine.rows import Rows

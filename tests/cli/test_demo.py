@@ -17,8 +17,8 @@ FILES = [
 def quick(monkeypatch):
     published = S3C2.as_published
 
-    def few_steps(n_clusters):
-        return published(n_clusters).set_params(labnet_steps=3, clunet_steps=3)
+    def few_steps(n_clusters, **parameters):
+        return published(n_clusters, **parameters, labnet__steps=3, clunet__steps=3)
 
     monkeypatch.setattr(S3C2, "as_published", few_steps)
 

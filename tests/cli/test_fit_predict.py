@@ -295,14 +295,15 @@ def test_interrupted_fit_goes_on_and_ends_with_the_same_labels(fitted, folder, m
 
 def test_quick_settings_reach_the_model(fitted):
     model = S3C2.load(fitted / "out/model")
-    assert [str(model.labnet_steps), str(model.clunet_steps)] == [QUICK[1], QUICK[3]]
+    assert [str(model.labnet.steps), str(model.clunet.steps)] == [QUICK[1], QUICK[3]]
 
 
 def test_restarts_committee_and_dropout_reach_the_model(folder):
     command = [*fit_command(), "--restarts", 2, "--committee", 3, "--dropout", 0, "--no-report"]
     assert folder.run(*command).exit_code == 0
     model = S3C2.load(folder / "out/model")
-    assert (model.n_restarts, model.n_committee, model.dropout) == (2, 3, 0.0)
+    assert (model.clunet.n_restarts, model.labnet.n_committee) == (2, 3)
+    assert model.labnet.dropout == model.clunet.dropout == 0.0
 
 
 def test_threshold_may_be_calibrated(folder):

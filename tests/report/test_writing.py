@@ -3,12 +3,12 @@
 import copy
 import re
 from html.parser import HTMLParser
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from s3c2 import S3C2
+from s3c2 import S3C2, Links
 from s3c2.errors import DataError
 from s3c2.report import Answers, write_clusters_picture, write_report
 from s3c2.report.content import gather, plane_points, plane_rows, typical_rows
@@ -76,8 +76,10 @@ def test_scores_are_shown(tmp_path, digits):
 def test_images_need_no_shape(tmp_path, digits):
     X, links, model = digits
     for images in (X.reshape(-1, 8, 8), X.reshape(-1, 1, 8, 8)):
-        html = written(tmp_path / "r.html", model, images, links)
-        assert html.count("data:image/png") == 10
+        of_images = clone(model).set_params(labnet__steps=2, clunet__steps=2)
+        of_images.fit(images, links=links)
+        html = written(tmp_path / "r.html", of_images, images, links)
+        assert html.count("data:image/png") == len(np.unique(of_images.labels_))
 
 
 def test_wrong_image_shape_is_refused(tmp_path, digits):
@@ -95,15 +97,16 @@ def test_clusters_picture(tmp_path, digits):
 
 def test_no_cannot_links(digits):
     X, links, model = digits
-    content = gather(model, X, SimpleNamespace(must=links.must, cannot=np.empty((0, 2), int)))
+    content = gather(model, X, Links(must=links.must, n_samples=len(X)))
     assert content.cl_rate is None
-    assert content.ml_rate == (content.must_distances < 0.3).mean()
+    assert content.ml_rate == (content.must_distances < model.threshold_).mean()
 
 
 def test_rates_are_those_of_the_distances(tmp_path, digits):
     X, links, model = digits
     answers = Answers(model, X, links)
-    answers.distances = np.array([0.1, 0.3]), np.array([0.29, 0.3, 0.31, 9])
+    T = model.threshold_
+    answers.distances = np.float32([T / 2, T]), np.float32([0.9 * T, T, 1.1 * T, 9])
     content = gather(model, X, links, answers=answers)
     assert (content.ml_rate, content.cl_rate) == (0.5, 0.75)
     html = written(tmp_path / "r.html", model, X, links, answers=answers)
@@ -115,7 +118,9 @@ def test_what_was_asked_already_is_not_asked_again(tmp_path, digits):
     answers = Answers(model, X, links)
     expected = answers.posteriors.argmax(axis=1), answers.distances[0]
     silent = copy.copy(model)
-    silent.predict_proba = silent.labnet_ = None
+    silent.predict_proba = None
+    silent.labnet_ = copy.copy(model.labnet_)
+    silent.labnet_.link_distances = None
     content = gather(silent, X, links, answers=answers)
     np.testing.assert_array_equal(content.labels, expected[0])
     np.testing.assert_array_equal(content.must_distances, expected[1])
@@ -132,7 +137,8 @@ def test_what_was_asked_already_is_not_asked_again(tmp_path, digits):
 def test_page_says_when_the_threshold_was_calibrated(tmp_path, digits, threshold, in_use, said):
     X, links, fixed = digits
     model = copy.copy(fixed)
-    model.threshold, model.threshold_ = threshold, in_use
+    model.labnet_ = copy.copy(fixed.labnet_).set_params(threshold=threshold)
+    model.labnet_.threshold_ = in_use
     html = written(tmp_path / "r.html", model, X, links)
     assert said in html
     assert ("calibrated" in html) == bool(said)
@@ -161,7 +167,7 @@ def test_real_model_and_links(tmp_path, blobs, blob_links, small):
     X, _ = blobs
     model = S3C2(3, **small).fit(X, links=blob_links)
     content = gather(model, X, blob_links)
-    rates = model.labnet_.rates(blob_links, X=X)
+    rates = model.labnet_.rates(blob_links, X)
     assert (content.ml_rate, content.cl_rate) == pytest.approx((rates.ml_rate, rates.cl_rate))
     np.testing.assert_array_equal(content.labels, model.labels_)
     assert "120 rows in 3 clusters" in written(tmp_path / "r.html", model, X, blob_links)

@@ -32,8 +32,8 @@ from s3c2.errors import DataError
 from s3c2.fitting import Fitting
 from s3c2.links import Links
 from s3c2.networks import output_size
-from s3c2.parameters import check_memory, check_module, check_number
-from s3c2.pretraining import Autoencoder, Pretraining, pretrained_autoencoder
+from s3c2.parameters import check_memory, check_module, check_number, check_path
+from s3c2.pretraining import DIVERGED, Autoencoder, Pretraining, pretrained_autoencoder
 from s3c2.surface import ClusterResult, LinkClusterer
 
 
@@ -156,10 +156,14 @@ class IDEC(Baseline, LinkClusterer):
         check_number(self, "tol", 0, 1)
         check_number(self, "assignment_power", 0.5, 100)
         check_number(self, "pretrain_learning_rate", 0, optional=True)
+        check_path(self, "cache")
 
     def _check_sizes(self, rows: Rows) -> None:
         super()._check_sizes(rows)
-        check_memory(self, "batch_size", 8 * int(self.batch_size) * int(np.prod(rows.shape)))
+        check_memory(self, "batch_size", 2 * int(self.batch_size) * self._batch_bytes(rows))
+        steps = -(-rows.n // int(self.batch_size))  # of an epoch, whose losses the history holds
+        for name in ("epochs", "layer_epochs", "whole_epochs"):
+            check_memory(self, name, 4 * int(getattr(self, name) or 0) * steps)
 
     def _learn(self, fitting: Fitting[IDEC]) -> list[ClusterResult | DataError]:
         return results_of(self._trained(fitting), self, fitting.rows)
@@ -207,6 +211,9 @@ class IDEC(Baseline, LinkClusterer):
         )
 
     def _look_at_embedding(self, embedding: NDArray[np.float32]) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite((embedding**2).sum()):  # k-means could not compare distances
+                raise DataError(f"idec pretraining: training diverged. {DIVERGED}")
         if len(np.unique(embedding, axis=0)) < min(self.n_clusters, len(embedding)):
             warnings.warn(
                 f"The pretrained autoencoder gives all rows fewer than {self.n_clusters} different "

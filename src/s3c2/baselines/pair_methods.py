@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -103,7 +102,8 @@ def check_training(model: LinkClusterer, *names: str) -> None:
 
 def check_batch(model: LinkClusterer, how: published.Training, rows: Rows) -> None:
     """Refuse batches that this machine cannot hold."""
-    row_bytes = 4 * math.prod(rows.shape)
+    row_bytes = model._batch_bytes(rows)
     check_memory(model, "batch_links", 2 * how.links * row_bytes)
     if how.pairs:
         check_memory(model, "batch_pairs", 2 * how.pairs * row_bytes)
+    check_memory(model, "steps", 4 * (how.steps or 0))  # the history

@@ -23,14 +23,15 @@ def forecast(model: S3C2, X: Any, links: Links) -> dict[str, float]:
     import numpy as np
     from sklearn.base import clone
 
-    rows = np.unique(np.concatenate([links.must[:MOST_ROWS], links.cannot[:MOST_ROWS]]))
+    linked = np.concatenate([links.must[:MOST_ROWS], links.cannot[:MOST_ROWS]])
+    rows = np.union1d(np.arange(min(X.shape[0], MOST_ROWS)), linked)
     some = links.restrict(rows)
-    ends: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     lengths: dict[str, int] = {}
 
     def note(step: Any) -> None:
         lengths[step.stage] = lengths.get(step.stage, 0) + 1
-        ends.setdefault(step.stage, []).append(time.perf_counter())
+        times.setdefault(step.stage, []).append(time.perf_counter())
 
     trial: Any = clone(model).set_params(
         labnet__epochs=None, labnet__steps=TRIED, clunet__steps=TRIED, random_state=0, verbose=0,
@@ -41,8 +42,8 @@ def forecast(model: S3C2, X: Any, links: Links) -> dict[str, float]:
         trial.fit(X[rows], links=some)
     steps = n_steps(model, links)
     return {
-        stage: float(np.median(np.diff(times))) * steps[stage] * lengths[stage] / TRIED
-        for stage, times in ends.items()
+        stage: float(np.median(np.diff(ends))) * steps[stage] * lengths[stage] / TRIED
+        for stage, ends in times.items()
     }
 
 

@@ -6,14 +6,18 @@ import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from types import UnionType
+from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 from numpy.typing import NDArray
 
 from s3c2.data import scaling as scales
 from s3c2.data.scaling import Scaling
 from s3c2.errors import DataError
 from s3c2.naming import named
+
+LARGEST_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -70,10 +74,42 @@ class Preparation(ABC):
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Self:
-        """Build the preparation from the dict that `to_json` made."""
-        values = {name: value for name, value in fields.items() if name != "kind"}
-        lists = {name: tuple(v) for name, v in values.items() if isinstance(v, list)}
-        return cls(**{**values, **lists})
+        """Build the preparation from the dict that `to_json` made; others are a TypeError."""
+        values = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in fields.items()
+            if name != "kind"
+        }
+        hints = get_type_hints(cls)
+        for name, value in values.items():
+            if name in hints and not _is_a(value, hints[name]):
+                raise TypeError(f"its '{name}' is {repr(value)[:60]}")
+        preparation = cls(**values)
+        preparation._check_lengths()
+        return preparation
+
+    def _check_lengths(self) -> None:  # noqa: B027
+        """Refuse lists that do not go with each other; by default there are none."""
+
+
+def check_lengths(length: int, **lists: Any) -> None:
+    """Refuse a list, or whatever there is in its place, that has not this length."""
+    for name, values in lists.items():
+        if isinstance(values, tuple) and len(values) != length:
+            raise TypeError(f"its '{name}' has {len(values)} values in place of {length}")
+
+
+def _is_a(value: Any, hint: Any) -> bool:
+    """Whether a value is of the type of a field; numbers are finite, and whole ones sizes."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(_is_a(value, one) for one in get_args(hint))
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and all(_is_a(one, get_args(hint)[0]) for one in value)
+    if hint is int:
+        return type(value) is int and 1 <= value <= LARGEST_SIZE
+    if hint is float:
+        return type(value) in (int, float) and abs(value) <= np.finfo(np.float64).max
+    return isinstance(value, hint)
 
 
 def check_finite(

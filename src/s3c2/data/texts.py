@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from s3c2.data.columns import check_columns, column_names, read_text_columns
-from s3c2.data.data import Data, Preparation, check_any_rows
+from s3c2.data.data import Data, Preparation, check_any_rows, check_lengths
 from s3c2.data.scaling import Scaling
 from s3c2.data.tables import id_column_of_new_data, read_ids
 from s3c2.errors import DataError
@@ -31,6 +31,9 @@ class TextPreparation(Preparation):
     words: tuple[str, ...]
     idf: tuple[float, ...]
     id_column: str | None = None
+
+    def _check_lengths(self) -> None:
+        check_lengths(len(self.words), idf=self.idf)
 
     @classmethod
     def learn(

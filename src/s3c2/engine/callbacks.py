@@ -72,9 +72,10 @@ def as_callbacks(given: Any) -> Sequence[Callback]:
         return ()
     several = given if isinstance(given, list | tuple) else (given,)
     for one in several:
-        if not (isinstance(one, Callback) or hasattr(one, "on_fit_task_end") or callable(one)):
+        known = isinstance(one, Callback) or hasattr(one, "on_fit_task_end") or callable(one)
+        if isinstance(one, type) or not known:  # a class is called, but makes objects
             raise TypeError(
                 "The 'callbacks' parameter must hold Callback objects or functions of one "
-                f"argument. Got {one!r} instead."
+                f"argument. Got {repr(one)[:200]} instead."
             )
     return tuple(one if hasattr(one, "on_fit_task_end") else AfterStep(one) for one in several)

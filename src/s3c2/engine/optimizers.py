@@ -31,6 +31,7 @@ def new_optimizer(
     the last partial vector differently. Parameters whose size is not a whole number of vectors take
     the plain form, so that a replica has the same bits wherever it lies in the stacked tensor.
     """
+    learning_rate = float(learning_rate)  # torch has no room for an int beyond 64 bits
     if name == SGD:
         fused = device.type in ("cpu", "cuda")
         return torch.optim.SGD(parameters, lr=learning_rate, momentum=MOMENTUM, fused=fused)

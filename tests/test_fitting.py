@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from torch import nn
 
-from s3c2 import S3C2, Links, fit_many, many
+from s3c2 import S3C2, CluNet, LabNet, Links, fit_many, fitting
 from s3c2.baselines import DCPR, IDEC
-from s3c2.engine import checkpoint, stack
+from s3c2.engine import checkpoint, scheduling
 from s3c2.errors import StorageError
 
-BASE = {
-    "layers": (32, 16), "labnet_epochs": 10, "labnet_links": 16, "clunet_steps": 40,
-    "clunet_links": 16, "clunet_pairs": 16, "learning_rate": 2e-3, "verbose": 0,
-}  # fmt: skip
+
+def base(**changes):
+    """A small S3C2."""
+    model = S3C2(
+        3, labnet=LabNet(epochs=10, batch_links=16, learning_rate=2e-3),
+        clunet=CluNet(steps=40, batch_links=16, batch_pairs=16, learning_rate=2e-3),
+        layers=(32, 16), verbose=0,
+    )  # fmt: skip
+    return model.set_params(**changes)
 
 
 @pytest.fixture
 def grid(blobs):
     link_sets = [Links.from_labels(blobs[1], n, random_state=n) for n in (20, 50)]
     return [
-        (S3C2(3, threshold=T, random_state=seed, **BASE), links)
+        (base(labnet__threshold=T, random_state=seed), links)
         for links in link_sets
         for T in (0.1, 0.3)
         for seed in range(2)
@@ -37,7 +43,7 @@ def test_each_model_is_as_from_its_own_fit(blobs, grid):
         assert (fitted.predict_proba(X) == alone.predict_proba(X)).all()
         assert (fitted.transform(X) == alone.transform(X)).all()
         assert (fitted.labels_ == alone.labels_).all()
-        assert fitted.threshold_ == alone.threshold_ == model.threshold
+        assert fitted.threshold_ == alone.threshold_ == model.labnet.threshold
         assert (fitted.history_["labnet"]["loss"] == alone.history_["labnet"]["loss"]).all()
 
 
@@ -49,9 +55,9 @@ def test_labnets_that_differ_in_threshold_alone_are_trained_once(blobs, grid):
 
 def test_restarts_committees_and_calibration(many_blobs, tmp_path):
     X, y = many_blobs
-    settings = {**BASE, "n_restarts": 3, "n_committee": 2, "threshold": "auto"}
+    model = base(clunet__n_restarts=3, labnet__n_committee=2, labnet__threshold="auto")
     grid = [
-        (S3C2(3, random_state=seed, **settings), Links.from_labels(y, 300, random_state=seed))
+        (clone(model).set_params(random_state=seed), Links.from_labels(y, 300, random_state=seed))
         for seed in range(2)
     ]
     for (model, links), fitted in zip(grid, fit_many(X, grid)):
@@ -69,22 +75,25 @@ def test_layers_may_be_a_list_or_a_tuple(blobs, blob_links, small):
 
 
 def test_models_of_different_kinds_are_refused(blobs, blob_links):
-    grid = [(S3C2(3, **BASE), blob_links), (S3C2(4, **BASE), blob_links)]
+    grid = [(base(), blob_links), (base(n_clusters=4), blob_links)]
     with pytest.raises(ValueError, match="'n_clusters' is 3 in configuration 0 and 4 in"):
         fit_many(blobs[0], grid)
     assert fit_many(blobs[0], []) == []
 
 
 def test_the_models_given_are_not_changed(blobs, grid):
+    before = [model.get_params() for model, _ in grid[:2]]
     fit_many(blobs[0], grid[:2])
-    assert not hasattr(grid[0][0], "labels_")
-    assert np.isfinite(grid[0][0].threshold)
+    for (model, _), params in zip(grid, before):
+        assert not hasattr(model, "labels_")
+        assert not hasattr(model.labnet, "encoder_")
+        assert model.get_params() == params
 
 
 def test_a_diverging_configuration_leaves_the_others(blobs, blob_links):
-    settings = {**BASE, "semi_supervised": True, "labnet_pairs": 16}
+    model = base(random_state=0, labnet__semi_supervised=True, labnet__batch_pairs=16)
     grid = [
-        (S3C2(3, random_state=0, reconstruction_weight=w, **settings), blob_links)
+        (clone(model).set_params(labnet__reconstruction_weight=w), blob_links)
         for w in (0.05, 1e38, 0.01)
     ]
     with pytest.warns(UserWarning, match="1 of 3 configurations diverged .* unfitted: 1"):
@@ -98,9 +107,8 @@ def test_a_diverging_configuration_leaves_the_others(blobs, blob_links):
 
 def test_own_encoders_and_generators(blobs, blob_links):
     own = nn.Sequential(nn.Linear(5, 16, bias=False), nn.ReLU())
-    settings = {k: v for k, v in BASE.items() if k != "layers"}
     rng = np.random.default_rng(0)
-    grid = [(S3C2(3, encoder=own, random_state=rng, **settings), blob_links) for _ in range(2)]
+    grid = [(base(network=own, random_state=rng), blob_links) for _ in range(2)]
     one, two = fit_many(blobs[0], grid)
     assert (one.transform(blobs[0]) != two.transform(blobs[0])).any()
 
@@ -142,7 +150,7 @@ def test_an_interrupted_grid_goes_on(blobs, grid, tmp_path, monkeypatch, seed):
     expected = fit_many(X, grid)
     if seed is None:  # the seeds of the first start are kept
         drawn = iter([model.random_state for model, _ in grid])
-        monkeypatch.setattr(many, "seed_from", lambda state: next(drawn, 77))
+        monkeypatch.setattr(fitting, "seed_from", lambda state: next(drawn, 77))
         for model, _ in grid:
             model.set_params(random_state=None)
     resumed, seen = fit_with_interruptions(X, grid, path, (7, 30, 70))
@@ -197,8 +205,8 @@ def test_a_grid_that_is_split_otherwise_after_an_interruption(idec_grid, tmp_pat
     with pytest.raises(InterruptError):
         fit_many(X, grid)
     sizes = iter([2])  # less memory than before, for the first stack alone
-    whole = stack.stack_size
-    monkeypatch.setattr(stack, "stack_size", lambda *given: next(sizes, None) or whole(*given))
+    whole = scheduling.stack_size
+    monkeypatch.setattr(scheduling, "stack_size", lambda *given: next(sizes, None) or whole(*given))
     for one, two in zip(expected, fit_many(X, grid)):
         assert (one.predict_proba(X) == two.predict_proba(X)).all()
 
@@ -207,11 +215,11 @@ def test_equal_links_may_be_other_objects_after_an_interruption(blobs, tmp_path)
     X, y = blobs
     callback, _ = interrupted_after([60])
     shared = Links.from_labels(y, 50, random_state=0)
-    settings = {**BASE, "random_state": 0, "checkpoint": tmp_path / "state"}
+    settings = {"random_state": 0, "checkpoint": tmp_path / "state"}
 
     def grid(callbacks, *links):
         return [
-            (S3C2(3, threshold=T, callbacks=callbacks, **settings), one)
+            (base(labnet__threshold=T, callbacks=callbacks, **settings), one)
             for T, one in zip((0.1, 0.3), links)
         ]
 
