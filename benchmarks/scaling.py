@@ -83,13 +83,13 @@ def predict_and_bare(model: S3C2, X, repeats: int) -> tuple[float, float]:
     return float(medians[0]), float(medians[1:].min())
 
 
-def peak_megabytes(path: Path) -> dict[str, float]:
+def peak_megabytes(path: Path, steps: int) -> dict[str, float]:
     """Peak resident memory of a process that fits on the rows and predicts all of them."""
-    command = [sys.executable, __file__, "--measure-memory", str(path)]
+    command = [sys.executable, __file__, "--measure-memory", str(path), "--steps", str(steps)]
     return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
-def measure_memory(path: str) -> None:
+def measure_memory(path: str, steps: int) -> None:
     def peak() -> float:
         # Of this program alone: getrusage would count what its parent held before the exec.
         status = Path("/proc/self/status").read_text()
@@ -97,7 +97,7 @@ def measure_memory(path: str) -> None:
 
     imports = peak()
     X = np.load(path, mmap_mode="r")
-    model = fitted(X, 50)
+    model = fitted(X, steps)
     fit = peak()
     model.predict(X)
     print(json.dumps({"imports": imports, "fit": fit, "predict": peak()}))
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--measure-memory", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.measure_memory:
-        measure_memory(args.measure_memory)
+        measure_memory(args.measure_memory, args.steps)
         return
 
     with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +129,7 @@ def main() -> None:
         for n in args.rows:
             model = fitted(mapped[n], 20)
             seconds, bare = predict_and_bare(model, mapped[n], args.repeats)
-            memory = peak_megabytes(paths[n])
+            memory = peak_megabytes(paths[n], min(50, args.steps))
             step = float(np.median(steps[n]))
             table.append(
                 {

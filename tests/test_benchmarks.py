@@ -1,39 +1,95 @@
-"""Every benchmark runs, with tiny settings."""
+"""Every benchmark runs, with tiny settings, and names its rows as the kept tables do."""
 
 from __future__ import annotations
 
 import csv
-import os
-import subprocess
+import importlib
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+MODULES = ("agreement", "bits", "gpu_profile", "scaling", "stacks", "tables")
+
+pytestmark = pytest.mark.skipif(
+    not BENCHMARKS.is_dir(), reason="the benchmarks are not part of an installed package"
+)
 
 
-@pytest.mark.parametrize(
-    ("script", "arguments", "table"),
-    [
-        ("agreement", ["--steps", "3", "--timed-steps", "2", "--repeats", "1"], "agreement"),
-        ("scaling", ["--rows", "200", "400", "--steps", "2", "--repeats", "1", "--rounds", "1"],
-         "scaling"),
-        ("stacks", ["--steps", "3", "--repeats", "1", "--no-nmi"], "stacks-cpu"),
-    ],
-)  # fmt: skip
-def test_it_writes_its_table(script, arguments, table, tmp_path):
-    if not BENCHMARKS.is_dir():
-        pytest.skip("the benchmarks are not part of an installed package")
-    settings = {"S3C2_RESULTS": str(tmp_path), "S3C2_REPLICAS": "2", "CUDA_VISIBLE_DEVICES": ""}
-    subprocess.run(
-        [sys.executable, str(BENCHMARKS / f"{script}.py"), *arguments],
-        env=os.environ | settings, check=True, capture_output=True, timeout=300,
-    )  # fmt: skip
-    with open(tmp_path / f"{table}.csv") as file:
-        rows = list(csv.DictReader(file))
-    assert rows
-    assert all(row["machine"] for row in rows)
+@pytest.fixture
+def benchmark(monkeypatch, tmp_path):
+    """Imports a benchmark that writes to tmp_path, on the CPU."""
+    monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
+    monkeypatch.setenv("S3C2_REPLICAS", "2")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # of processes that a benchmark starts
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    before = {name: sys.modules.pop(name, None) for name in MODULES}
+    yield importlib.import_module
+    for name, module in before.items():
+        sys.modules.pop(name, None)
+        if module is not None:
+            sys.modules[name] = module
+
+
+def table(folder, name):
+    with open(folder / f"{name}.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# (script, its arguments, its table, the columns that name a row)
+RUNS = {
+    "agreement": (
+        ["--steps", "3", "--timed-steps", "1", "--repeats", "1"],
+        "agreement",
+        ("network", "loop"),
+    ),
+    "scaling": (
+        ["--rows", "1000", "--steps", "2", "--repeats", "1", "--rounds", "1"],
+        "scaling",
+        ("rows", "columns"),
+    ),
+    "stacks": (
+        ["--steps", "3", "--repeats", "1", "--no-nmi"],
+        "stacks-cpu",
+        ("measure", "reach", "note"),
+    ),
+}
+
+
+@pytest.mark.parametrize("script", RUNS)
+def test_it_writes_the_rows_of_the_kept_table(script, benchmark, tmp_path, monkeypatch):
+    arguments, name, keys = RUNS[script]
+    monkeypatch.setattr(sys, "argv", [script, *arguments])
+    benchmark(script).main()
+    rows, kept = table(tmp_path, name), table(BENCHMARKS / "results", name)
+    if script == "scaling":
+        kept = kept[: len(rows)]  # one number of rows is enough here
+    assert list(rows[0]) == list(kept[0])
+    assert [[row[key] for key in keys] for row in rows] == [
+        [row[key] for key in keys] for row in kept
+    ]
+    for row in rows:
+        assert row["machine"]
+        for column, value in row.items():
+            if "ms" in column.split("_") or "mb" in column.split("_"):
+                assert float(value) > 0
     if script == "agreement":
         differences = [row["largest_weight_difference"] for row in rows]
         assert [float(d) for d in differences if d] == [0.0, 0.0]
+
+
+def test_the_profile_of_a_gpu_finds_what_it_imports(benchmark):
+    assert callable(benchmark("gpu_profile").main)
+
+
+def test_changed_bits_are_named(benchmark):
+    bits = benchmark("bits")
+    cases = {"DCPR": bits.CASES["DCPR"]}
+    found = [bits.digest(model) for model in cases["DCPR"]()]
+    assert bits.differing({"cases": {"DCPR": found}}, cases) == []
+    other = [bits.digest(model) for model in bits.CASES["NNClustering"]()]
+    assert bits.differing({"cases": {"DCPR": other}}, cases) == ["DCPR"]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from s3c2.pool import Pool, PoolPairs
 
-from s3c2 import CluNet, LabNet, Links, losses
-from s3c2.clunet import pair_loss
+from s3c2 import S3C2, CluNet, LabNet, Links, clunet_training, losses
+from s3c2.clunet_training import STAGE, CluNetReplica, Pools, judged_pairs, pair_loss, random_pairs
+from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError
+from s3c2.labnet_training import LabNetResult
+from s3c2.pairs import AllPairs, LabelledPairs, RandomPairs
+
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -20,21 +24,11 @@ def labnet(blobs, blob_links):
     )
 
 
-@pytest.mark.parametrize("memory", [2**27, 40 * 16 * 4])
-def test_pool_labels_pairs_as_labnet_does(blobs, labnet, memory):
-    X = blobs[0]
-    pool = Pool(Rows(X, (5,)), labnet, memory, seed=0)
-    assert len(pool.h) == (120 if memory == 2**27 else 40)
-    apart = tuple(int(np.flatnonzero(blobs[1] == k)[0]) for k in (0, 1))
-    true_link = Links(cannot=[apart], n_samples=120)
-    pairs = PoolPairs([pool], [0.3], [true_link], 50, [0], torch.device("cpu"))
-    seen = set()
-    for step in range(20):
-        a, b, must = pairs.draw(step)
-        assert a.shape == b.shape == must.shape == (1, 50)
-        assert (must[0].numpy() == labnet.same(X[a[0].numpy()], X[b[0].numpy()])).all()
-        seen |= set(a[0].tolist())
-    assert len(seen) == len(pool.h)  # every row of the pool is drawn from
+def labelled_pairs(clunet, labnet, links, X, pairs):
+    """The labelled pairs of a CluNet of random_state 0, drawn like this."""
+    learned = LabNetResult(labnet.encoder_, labnet.threshold_, labnet.history_)
+    replica = CluNetReplica(links, derived_seed(0, Purpose.STAGE, STAGE), learned, 0)
+    return Pools(clunet, Rows(X, (5,))).labelled([replica], pairs)
 
 
 def test_by_itself(blobs, blob_links, labnet):
@@ -68,20 +62,11 @@ def test_step_loss_is_equation_3_over_links_and_labelled_pairs(blobs, labnet):
         for a, b in pairs:
             total += w * (1 - p[a] @ p[b] if must else p[a] @ p[b])
             weight += w
-    pool = Pool(Rows(X, (5,)), labnet, 2**27, 0)
-    pairs = PoolPairs([pool], [0.3], [links], 40, [clunet_seed(0)], torch.device("cpu"))
-    a, b, musts = pairs.draw(0)
-    for i, j, must in zip(a[0], b[0], musts[0]):
-        total += 1 - p[i] @ p[j] if must else p[i] @ p[j]
+    batch = labelled_pairs(clunet, labnet, links, X, random_pairs(clunet, 40)).draw(0)
+    for i, j, same in zip(batch.a[0], batch.b[0], batch.same[0]):
+        total += 1 - p[i] @ p[j] if same else p[i] @ p[j]
         weight += 1
     assert kept[0] == pytest.approx(total / weight, rel=1e-5)
-
-
-def clunet_seed(seed):
-    from s3c2.clunet import STAGE
-    from s3c2.engine.randomness import Purpose, derived_seed
-
-    return derived_seed(seed, Purpose.STAGE, STAGE)
 
 
 def test_labnet_is_frozen(blobs, blob_links, labnet):
@@ -95,7 +80,7 @@ def test_equal_sized_clusters_are_what_threshold_0_asks_for():
     n, K = 12, 3
     equal = torch.eye(K).repeat(n // K, 1)
     lopsided = torch.eye(K)[torch.tensor([0] * 8 + [1] * 3 + [2])]
-    cannot, weight = torch.zeros(n * n, dtype=torch.bool), torch.ones(n * n)
+    cannot, weight = torch.zeros(n * n), torch.ones(n * n)
 
     def loss(p):
         same = losses.same_probability(p[:, None], p[None]).ravel()
@@ -112,91 +97,128 @@ def test_the_restart_of_the_lowest_pair_loss_is_kept(blobs, blob_links, labnet):
     ).fit(X, links=blob_links, labnet=labnet)
     assert clunet.pair_losses_.shape == (5,)
     assert clunet.pair_losses_.max() > clunet.pair_losses_.min()
-    replica, rows = clunet._replicas(blob_links, labnet, 0)[0], Rows(X, (5,))
-    judged = replica.pool_pairs(rows, 2**27, 50_000)
-    kept = pair_loss(clunet.network_, rows, blob_links, judged)
+    judged = labelled_pairs(clunet, labnet, blob_links, X, judged_pairs)
+    kept = pair_loss(clunet.network_, Rows(X, (5,)), blob_links, judged)
     assert kept == pytest.approx(clunet.pair_losses_.min())
     clunet.set_params(n_restarts=1).fit(X, links=blob_links, labnet=labnet)
-    assert not hasattr(clunet, "pair_losses_")
+    assert clunet.pair_losses_ is None
 
 
 def test_diverged_restarts_are_told_and_left_out(blobs, blob_links, labnet, monkeypatch):
     answers = iter([False, True, True])
-    monkeypatch.setattr("s3c2.clunet.converged", lambda history: next(answers))
+    monkeypatch.setattr(clunet_training, "converged", lambda history: next(answers))
     clunet = CluNet(3, layers=(8, 4), steps=5, n_restarts=3, random_state=0, verbose=0)
     with pytest.warns(UserWarning, match="1 of 3 CluNets diverged"):
         clunet.fit(blobs[0], links=blob_links, labnet=labnet)
     assert np.isnan(clunet.pair_losses_).tolist() == [True, False, False]
 
 
-def test_the_pair_loss_is_equation_3(blobs, labnet, monkeypatch):
-    monkeypatch.setattr("s3c2.clunet.JUDGED_PAIRS", 200)
+def test_the_pair_loss_is_equation_3(blobs, labnet):
     X, y = blobs
     links = Links.from_labels(y, 30, random_state=0)
     clunet = CluNet(3, layers=(8, 4), steps=5, random_state=0, verbose=0)
     clunet.fit(X, links=links, labnet=labnet)
     p = clunet.predict_proba(X).astype(np.float64)
-    replica = clunet._replicas(links, labnet, 0)[0]
-    rows = Rows(X, (5,))
-    judged = replica.pool_pairs(rows, 2**27, 200)
-    a, b, must = (drawn[0].numpy() for drawn in judged.draw(0))
-    labelled = np.mean([1 - p[i] @ p[j] if m else p[i] @ p[j] for i, j, m in zip(a, b, must)])
+    judged = labelled_pairs(clunet, labnet, links, X, random_pairs(clunet, 200))
+    batch = judged.draw(0)
+    a, b, same = (one[0].numpy() for one in (batch.a, batch.b, batch.same))
+    labelled = np.mean([1 - p[i] @ p[j] if s else p[i] @ p[j] for i, j, s in zip(a, b, same)])
     given = np.mean(
         [1 - p[i] @ p[j] for i, j in links.must] + [p[i] @ p[j] for i, j in links.cannot]
     )
     expected = (100 * given + 1000 * labelled) / 1100
-    assert pair_loss(clunet.network_, rows, links, judged) == pytest.approx(expected, rel=1e-4)
+    found = pair_loss(clunet.network_, Rows(X, (5,)), links, judged)
+    assert found == pytest.approx(expected, rel=1e-4)
 
 
-def test_given_links_are_not_left_to_labnet(blobs, labnet):
-    """Random pairs that are links, or a row with itself, keep their given label, also at T = 0."""
-    X, y = blobs
-    wrong = Links.from_labels(np.random.default_rng(0).permutation(y), 2000, random_state=0)
-    pool = Pool(Rows(X, (5,)), labnet, 2**27, 0)
-    for T in (0.0, 0.3):
-        pairs = PoolPairs([pool], [T], [wrong], 3000, [0], torch.device("cpu"))
-        a, b, must = (drawn[0].numpy() for drawn in pairs.draw(1))
-        given = {frozenset(p): True for p in wrong.must.tolist()}
-        given |= {frozenset(p): False for p in wrong.cannot.tolist()}
-        met = 0
-        labnets = labnet.distance(X[a], X[b]) < T
-        for i, j, label, other in zip(a.tolist(), b.tolist(), must, labnets):
-            expected = True if i == j else given.get(frozenset((i, j)), other)
-            met += i != j and frozenset((i, j)) in given
-            assert label == expected
-        assert met > 100
-
-
-def test_labnet_keeps_its_own_scaling(blobs, blob_links):
+def test_labnet_keeps_its_own_scaling(blobs, blob_links, monkeypatch):
+    """CluNet's pairs are labelled from rows as LabNet scales them, whatever CluNet's scale is."""
     X = blobs[0]
     labnet = LabNet(layers=(64, 16), steps=60, scale="standard", random_state=0, verbose=0)
     labnet.fit(X, links=blob_links)
+    batches, draw = [], LabelledPairs.draw
+
+    def watched(self, step):
+        batches.append(draw(self, step))
+        return batches[-1]
+
+    monkeypatch.setattr(LabelledPairs, "draw", watched)
     for scale in (None, "unit"):
         clunet = CluNet(3, layers=(8, 4), steps=1, scale=scale, verbose=0)
         clunet.fit(X, links=blob_links, labnet=labnet)
-        rows = clunet._read(X, reset=False)
-        replica = clunet._replicas(Links(must=[(0, 1)], n_samples=120), labnet, 0)[0]
-        a, b, must = (d[0].numpy() for d in replica.pool_pairs(rows, 2**27, 500).draw(0))
-        assert (must == labnet.same(X[a], X[b])).mean() > 0.99
+        batch = batches.pop()
+        a, b, same = (one[0].numpy() for one in (batch.a, batch.b, batch.same))
+        assert (same == labnet.same(X[a], X[b])).mean() > 0.99
     with pytest.raises(ValueError, match="n_clusters=121 with n_samples=120"):
         CluNet(121, verbose=0).fit(X, links=blob_links, labnet=labnet)
 
 
-def test_all_pairs_give_the_loss_of_random_pairs_in_expectation(blobs, labnet):
-    """Without learning, the mean loss over many batches of either kind is the same."""
+@pytest.mark.parametrize("given", [{}, {"batch_points": 21}])
+def test_all_pairs_give_the_loss_of_random_pairs_in_expectation(blobs, labnet, given):
+    """Without learning, the mean loss of many batches is eq. (3) over all n × n pairs.
+
+    Either way 100 links stand against 1,000 pairs.
+    """
     X, y = blobs
     links = Links.from_labels(y, 100, random_state=0)
-    means = {}
-    for name, given in (("pairs", {"batch_pairs": 400}), ("points", {"batch_points": 21})):
-        clunet = CluNet(
-            3, layers=(16, 8), dropout=0.0, steps=300, learning_rate=0.0, random_state=0,
-            verbose=0, **given,
-        ).fit(X, links=links, labnet=labnet)  # fmt: skip
-        loss = clunet.history_["loss"]
-        means[name] = loss.mean(), loss.std() / len(loss) ** 0.5
-    # 100 links against 400 pairs, or against 21 · 20 = 420 of them, and they weigh about the same.
-    apart = abs(means["pairs"][0] - means["points"][0])
-    assert apart < 4 * np.hypot(means["pairs"][1], means["points"][1]) + 0.005
+    clunet = CluNet(
+        3, layers=(16, 8), dropout=0.0, steps=300, learning_rate=0.0, random_state=0, verbose=0,
+        **given,
+    ).fit(X, links=links, labnet=labnet)  # fmt: skip
+    p = clunet.predict_proba(X).astype(np.float64)
+    n = len(X)
+    h = labnet.transform(X)
+    same = ((h[:, None] - h) ** 2).sum(-1) < 0.3
+    for ends, label in ((links.must, True), (links.cannot, False)):
+        same[ends[:, 0], ends[:, 1]] = same[ends[:, 1], ends[:, 0]] = label
+    same[np.arange(n), np.arange(n)] = True
+    terms = np.where(same, 1 - p @ p.T, p @ p.T)
+    of_links = np.mean([terms[i, j] for i, j in np.concatenate([links.must, links.cannot])])
+    expected = (100 * of_links + 1000 * terms.mean()) / 1100
+    loss = clunet.history_["loss"].astype(np.float64)
+    assert abs(loss.mean() - expected) < 4 * loss.std() / len(loss) ** 0.5
+    assert abs(of_links - terms.mean()) > 0.05  # so that the links' share matters
+
+
+def own_network():
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 8))
+
+
+@pytest.mark.parametrize(
+    ("clunet", "kind", "rows", "weight"),
+    [
+        (CluNet(), RandomPairs, 2000, 1000),
+        (CluNet(network="convolutional"), AllPairs, 100, 1000),
+        (CluNet(network="convolutional", batch_pairs=300), RandomPairs, 600, 300),
+        (CluNet(network="convolutional", batch_points=7), AllPairs, 7, 1000),
+        (CluNet(network="convolutional", batch_points=7, batch_pairs=300), AllPairs, 7, 300),
+        (CluNet(batch_points=7), AllPairs, 7, 1000),
+        (CluNet(network=own_network()), RandomPairs, 2000, 1000),
+        (S3C2(network="convolutional")._stages()[1], AllPairs, 100, 1000),
+        (S3C2.as_published(8, network="convolutional")._stages()[1], RandomPairs, 2000, 1000),
+        (S3C2.as_published(8)._stages()[1], RandomPairs, 2000, 1000),
+    ],
+)
+def test_convolutional_networks_take_all_pairs_of_some_rows(clunet, kind, rows, weight):
+    """Unless pairs are asked for, as the paper does; either way they weigh as much."""
+    pairs = random_pairs(clunet, clunet._training().pairs)(500, [0], CPU)
+    assert isinstance(pairs, kind)
+    assert pairs.rows_per_step == rows
+    assert float(pairs.draw(0).weight.sum()) == pytest.approx(weight, rel=1e-5)
+
+
+def test_a_step_of_a_convolutional_network_takes_100_rows_beside_the_links(monkeypatch):
+    images = np.random.default_rng(0).random((150, 8, 8), dtype=np.float32)
+    links = Links.from_labels(np.arange(150) % 2, 60, random_state=0)
+    settings = {"network": "convolutional", "batch_links": 20, "verbose": 0, "random_state": 0}
+    labnet = LabNet(steps=1, **settings).fit(images, links=links)
+    taken, take = [], Rows.take_replicas
+    monkeypatch.setattr(
+        Rows, "take_replicas", lambda self, i: taken.append(i.shape) or take(self, i)
+    )
+    for given in ({}, {"batch_pairs": 30}):
+        CluNet(2, steps=1, **settings, **given).fit(images, links=links, labnet=labnet)
+    assert taken == [(1, 40 + 100), (1, 40 + 60)]
 
 
 def test_all_pairs_find_the_groups_too(blobs, blob_links, labnet):

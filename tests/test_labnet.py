@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from s3c2 import LabNet, Links
-from s3c2.errors import LinksError, StorageError
+from s3c2 import S3C2, LabNet, Links
+from s3c2.errors import StorageError
 
 QUICK = {"layers": (64, 16), "steps": 80, "learning_rate": 2e-3, "random_state": 0, "verbose": 0}
 
@@ -26,7 +29,7 @@ def digits():
 
 
 def test_unseen_pairs_are_labelled(fitted, blobs):
-    rates = fitted.rates(Links.from_labels(blobs[1], 1000, random_state=5))
+    rates = fitted.rates(Links.from_labels(blobs[1], 1000, random_state=5), blobs[0])
     assert min(rates.accuracy, rates.ml_rate, rates.cl_rate) > 0.95
 
 
@@ -43,8 +46,8 @@ def test_rates_are_the_papers(fitted, blobs):
         assert rates.accuracy == np.mean(must + cannot)
 
 
-def test_a_rate_of_no_pairs_is_nan(fitted):
-    rates = fitted.rates(Links(must=[(0, 1)], n_samples=120))
+def test_a_rate_of_no_pairs_is_nan(fitted, blobs):
+    rates = fitted.rates(Links(must=[(0, 1)], n_samples=120), blobs[0])
     assert np.isnan(rates.cl_rate)
     assert np.isfinite(rates.accuracy)
 
@@ -115,7 +118,7 @@ def test_own_encoder_and_decoder(blobs, blob_links):
     before = blobs[0].copy()
     quick = {k: v for k, v in QUICK.items() if k != "layers"}
     one, two = (
-        LabNet(encoder=own, decoder=decoder, semi_supervised=True, **quick).fit(
+        LabNet(network=own, decoder=decoder, semi_supervised=True, **quick).fit(
             blobs[0], links=blob_links
         )
         for _ in range(2)
@@ -136,25 +139,23 @@ def test_own_decoder_with_random_layers_repeats_itself(blobs, blob_links):
     assert (losses[0] == losses[1]).all()
 
 
-def test_a_pickle_does_not_carry_the_data(fitted, blobs):
-    import pickle
-
-    copied = pickle.loads(pickle.dumps(fitted))
-    assert copied._fitted_rows is None
-    assert fitted._fitted_rows is not None
-    assert (copied.transform(blobs[0]) == fitted.transform(blobs[0])).all()
+def test_copies_give_the_same_and_none_carries_the_data(fitted, blobs, blob_links):
+    X = blobs[0]
+    for copied in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        assert (copied.transform(X) == fitted.transform(X)).all()
+    links = Links(must=blob_links.must, cannot=blob_links.cannot, n_samples=6000)
+    of_more = LabNet(scale="standard", **QUICK).fit(np.tile(X, (50, 1)), links=links)
+    sizes = [len(pickle.dumps(one)) for one in (fitted, of_more)]
+    assert abs(sizes[1] - sizes[0]) < 500
 
 
 def test_save_and_load(fitted, blobs, tmp_path):
+    X, y = blobs
     fitted.save(tmp_path / "labnet")
     loaded = LabNet.load(tmp_path / "labnet")
-    assert (loaded.transform(blobs[0]) == fitted.transform(blobs[0])).all()
-    links = Links.from_labels(blobs[1], 100, random_state=5)
-    assert loaded.rates(links, blobs[0]) == fitted.rates(links)
-    with pytest.raises(LinksError, match=r"pass rates\(links, X\)"):
-        loaded.rates(links)
-    from s3c2 import S3C2
-
+    assert (loaded.transform(X) == fitted.transform(X)).all()
+    links = Links.from_labels(y, 100, random_state=5)
+    assert loaded.rates(links, X) == fitted.rates(links, X)
     with pytest.raises(StorageError, match="holds a model of LabNet, not of S3C2"):
         S3C2.load(tmp_path / "labnet")
 

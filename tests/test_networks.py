@@ -127,7 +127,7 @@ def test_dropout_without_a_mask_is_the_ordinary_one():
 
 def test_own_encoder_keeps_its_weights_and_is_copied():
     own = nn.Sequential(nn.Linear(6, 5), nn.Tanh())
-    kind = Architecture("dense", (8, 8), 0.1, own)
+    kind = Architecture(own, (8, 8), 0.1)
     encoder = kind.build_encoder((6,), 0)
     assert torch.equal(encoder[0][0].weight, own[0].weight)
     assert encoder[0][0].weight is not own[0].weight
@@ -135,7 +135,15 @@ def test_own_encoder_keeps_its_weights_and_is_copied():
     assert kind.build_decoder((6,), 0)(torch.rand(2, 5)).shape == (2, 6)
 
 
+def test_own_decoder_keeps_its_weights_and_is_copied():
+    own = nn.Linear(8, 6)
+    decoder = Architecture("dense", (8, 8), 0.1, own).build_decoder((6,), 0)
+    assert torch.equal(decoder[0].weight, own.weight)
+    assert decoder[0].weight is not own.weight
+    assert decoder(torch.rand(2, 8)).shape == (2, 6)
+
+
 def test_own_encoder_of_another_shape_is_refused():
-    kind = Architecture("dense", (8, 8), 0.1, nn.Linear(6, 5))
+    kind = Architecture(nn.Linear(6, 5), (8, 8), 0.1)
     with pytest.raises(DataError, match=r"cannot take a batch of shape \(rows, 7\)"):
         kind.build_clusters((7,), 3, 0)

@@ -31,7 +31,7 @@ def test_auto_is_used_and_kept(many_blobs, tmp_path):
     links = Links.from_labels(y, 300, random_state=0)
     labnet = LabNet(threshold="auto", scale="standard", **QUICK).fit(X, links=links)
     assert labnet.threshold_ != 0.3
-    rates = labnet.rates(Links.from_labels(y, 2000, random_state=9))
+    rates = labnet.rates(Links.from_labels(y, 2000, random_state=9), X)
     assert rates.cl_rate > 0.9
     assert rates.ml_rate > 0.9
     labnet.save(tmp_path)
@@ -51,7 +51,7 @@ def test_a_collapsed_labnet_falls_back(many_blobs):
 
     X, y = many_blobs
     links = Links.from_labels(y, 300, random_state=0)
-    labnet = LabNet(encoder=Collapsed(), threshold="auto", steps=3, verbose=0)
+    labnet = LabNet(network=Collapsed(), threshold="auto", steps=3, verbose=0)
     with pytest.warns(LinksWarning, match="takes T = 0.3.*does not tell them apart"):
         labnet.fit(X, links=links)
     assert labnet.threshold_ == 0.3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from s3c2.clusterer import Replica
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
@@ -15,11 +14,13 @@ from s3c2 import Links, fit_many
 from s3c2 import pretraining as autoencoder
 from s3c2.baselines import IDEC
 from s3c2.baselines.epochs import Epochs
+from s3c2.baselines.pair_methods import Replica
 from s3c2.data.scaling import Scaling
-from s3c2.engine import stack
+from s3c2.engine import scheduling
 from s3c2.engine.rows import Rows
 from s3c2.engine.stack import Stack
 from s3c2.errors import StorageError
+from s3c2.files import model_files
 from s3c2.pretraining import Autoencoder
 
 QUICK = {
@@ -44,7 +45,7 @@ def epochs(blobs):
     links = Links(must=links.must, cannot=links.cannot, n_samples=120, cannot_weight=0.25)
     model = IDEC(3, **QUICK, must_weight=0.3, cannot_weight=0.7, clustering_weight=0.2)
     rows = Rows(X, (5,))
-    built = Autoencoder.build(model, (5,))
+    built = Autoencoder.build(model._pretraining(), (5,))
     stacks = {name: Stack([getattr(built, name)]) for name in ("encoder", "decoder")}
     centres = torch.randn(1, 3, 8, generator=torch.Generator().manual_seed(0))
     found = Epochs(model, [Replica(model, links, 5)], rows, stacks, centres, (4, 1, 1))
@@ -115,16 +116,14 @@ def test_pretraining_layer_by_layer_and_whole_then_epochs(blobs, blob_links):
 def test_pretraining_learns_to_reconstruct(blobs, tmp_path):
     X, y = blobs
     links = Links.from_labels(y, 40, random_state=0)
-    before = Autoencoder.build(IDEC(3, **QUICK), (5,))
+    before = Autoencoder.build(IDEC(3, **QUICK)._pretraining(), (5,))
     model = IDEC(
         3, **{**QUICK, "layer_epochs": 20, "whole_epochs": 100, "epochs": 1, "scale": None}
     )
     model.set_params(corruption=0.05, cache=tmp_path).fit(X, links=links)
-    after = Autoencoder.build(model, (5,))
-    from s3c2.files import model_files as storage
-
+    after = Autoencoder.build(model._pretraining(), (5,))
     (file,) = tmp_path.iterdir()
-    after.take(storage.read(file, "autoencoder")[1])
+    after.load(model_files.read(file, "autoencoder")[1])
     x = torch.from_numpy(X)
     with torch.no_grad():
         errors = [float(((a.decoder(a.encoder(x)) - x) ** 2).mean()) for a in (before, after)]
@@ -185,7 +184,7 @@ def test_a_callback_ends_the_layer_whatever_rates_are_left(blobs, blob_links, mo
 def test_an_embedding_that_died_is_told(blobs, blob_links):
     own = nn.Linear(5, 4)
     nn.init.zeros_(own.weight)
-    model = IDEC(3, **{**QUICK, "whole_epochs": 0}, encoder=own)
+    model = IDEC(3, **{**QUICK, "whole_epochs": 0}, network=own)
     with pytest.warns(UserWarning, match="fewer than 3 different embeddings"):
         model.fit(blobs[0], links=blob_links)
 
@@ -222,7 +221,7 @@ def test_own_encoders_of_another_architecture_have_a_pretraining_of_their_own(
     for activation in (nn.ReLU(), nn.Tanh()):
         torch.manual_seed(0)
         own = nn.Sequential(nn.Linear(5, 4), activation)
-        IDEC(3, **QUICK, encoder=own, cache=tmp_path).fit(blobs[0], links=blob_links)
+        IDEC(3, **QUICK, network=own, cache=tmp_path).fit(blobs[0], links=blob_links)
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -235,13 +234,13 @@ def test_a_grid_is_the_models_one_by_one(blobs, monkeypatch):
     """Bit for bit, with one pretraining, though they end at different epochs."""
     X, y = blobs
     X = X + np.random.default_rng(0).normal(size=X.shape).astype(np.float32) * 1.5
-    real, tasks = stack.train, []
+    real, tasks = scheduling.train, []
 
     def watched(task, run):
         tasks.append(len(task.steps))
         return real(task, run)
 
-    monkeypatch.setattr(stack, "train", watched)
+    monkeypatch.setattr(scheduling, "train", watched)
     settings = {**QUICK, "epochs": 15, "tol": 0.005, "learning_rate": 3e-3}
     grid = [
         (IDEC(3, **{**settings, "random_state": i}, must_weight=0.1 * (i + 1)),
@@ -295,11 +294,11 @@ def test_own_autoencoder(blobs, blob_links, tmp_path):
 
     torch.manual_seed(0)
     settings = {**QUICK, "layers": (16, 8)}
-    model = IDEC(3, encoder=own(), decoder=nn.Linear(4, 5), **settings)
+    model = IDEC(3, network=own(), decoder=nn.Linear(4, 5), **settings)
     labels = model.fit_predict(blobs[0], links=blob_links)
     assert (clone(model).fit_predict(blobs[0], links=blob_links) == labels).all()
     model.save(tmp_path)
-    loaded = IDEC.load(tmp_path, encoder=own())
+    loaded = IDEC.load(tmp_path, network=own())
     assert (loaded.predict_proba(blobs[0]) == model.predict_proba(blobs[0])).all()
 
 

@@ -63,5 +63,5 @@ def test_lenet_on_small_images(tmp_path):
 
 def test_own_encoder(blobs, blob_links):
     own = nn.Sequential(nn.Linear(5, 8), nn.ReLU())
-    model = NNClustering(3, encoder=own, **SMALL).fit(blobs[0], links=blob_links)
+    model = NNClustering(3, network=own, **SMALL).fit(blobs[0], links=blob_links)
     assert model.predict_proba(blobs[0]).shape == (120, 3)

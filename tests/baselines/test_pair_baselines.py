@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from s3c2 import Links, fit_many
 from s3c2.baselines import DCPR, DGraph
-from s3c2.engine import stack
+from s3c2.engine import scheduling
 from s3c2.pairs import RandomPairs
 
 SMALL = {"layers": (32, 16), "batch_links": 16, "batch_pairs": 16, "steps": 30, "verbose": 0}
@@ -22,8 +22,9 @@ OWN = {DGraph: {"n_neighbors": 5}, DCPR: {}}
 def step_loss(model, X, links):
     """The loss of the first step as the model has it, without dropout or learning."""
     model.set_params(dropout=0.0, steps=1, learning_rate=0.0).fit(X, links=links)
-    a, b = (e[0].numpy() for e in RandomPairs(len(X), model.batch_pairs, [0]).draw(0))
-    return float(model.history_["loss"][0]), model.predict_proba(X).astype(np.float64), a, b
+    pairs = RandomPairs(len(X), model.batch_pairs, [0]).draw(0)
+    p = model.predict_proba(X).astype(np.float64)
+    return float(model.history_["loss"][0]), p, pairs.a[0].numpy(), pairs.b[0].numpy()
 
 
 def test_dgraph_takes_the_closest_pairs_for_must_links(blobs):
@@ -81,13 +82,13 @@ def test_replicas_of_a_grid_are_those_alone(blobs, baseline):
 
 @pytest.mark.parametrize("baseline", OWN)
 def test_a_grid_is_one_stack(blobs, blob_links, baseline, monkeypatch):
-    real, sizes = stack.train, []
+    real, sizes = scheduling.train, []
 
     def watched(task, run):
         sizes.append(len(task.steps))
         return real(task, run)
 
-    monkeypatch.setattr(stack, "train", watched)
+    monkeypatch.setattr(scheduling, "train", watched)
     model = baseline(3, **{**SMALL, **OWN[baseline]}, random_state=0)
     fit_many(blobs[0], [(clone(model), blob_links) for _ in range(6)])
     assert sizes == [6]

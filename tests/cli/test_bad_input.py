@@ -88,8 +88,6 @@ def test_number_of_clusters(folder, k, words):
     [
         (["--device", "nowhere"], ["device", "nowhere"]),
         (["--threshold", "-1"], ["threshold", "-1"]),
-        (["--labnet-steps", "0"], ["steps", "0"]),
-        (["--clunet-steps", "0"], ["steps", "0"]),
         (["--network", "convolutional"], ["images"]),
         (["--drop", "z"], ["to --drop 'z' not found"]),
         (["--text-column", "z"], ["the --text-column 'z' not found"]),
@@ -124,7 +122,16 @@ def test_file_in_the_place_of_the_model(folder, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "option", [["--threshold", "high"], ["--restarts", 0], ["--committee", 0], ["--dropout", 1]]
+    "option",
+    [
+        ["--threshold", "high"],
+        ["--restarts", 0],
+        ["--committee", 0],
+        ["--dropout", 1],
+        ["--labnet-steps", 0],
+        ["--clunet-steps", 0],
+        ["--points", 1],
+    ],
 )
 def test_options_refused_with_the_usage(folder, option):
     result = folder.run(*fit_command(), *option)

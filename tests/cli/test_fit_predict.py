@@ -214,7 +214,7 @@ def links_text():
 def test_model_saved_from_python_predicts_prepared_arrays(folder):
     X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
     links = Links(must=[(0, 1)], cannot=[(2, 3)], n_samples=20)
-    model = S3C2(2, labnet_steps=2, clunet_steps=2, random_state=0, verbose=0)
+    model = S3C2(2, random_state=0, verbose=0).set_params(labnet__steps=2, clunet__steps=2)
     model.fit(X, links=links).save(folder / "saved")
     np.save(folder / "X.npy", X)
     lines = folder.run("predict", "saved", "X.npy").stdout.splitlines()[1:]

@@ -8,20 +8,20 @@ import torch
 from torch import nn
 
 from s3c2 import S3C2, CluNet, LabNet, Links
-from s3c2.clunet import CluNetReplica, train_clunets
-from s3c2.engine import loop as training
-from s3c2.engine import stack
+from s3c2.clunet_training import CluNetReplica, Pools, train_clunets
+from s3c2.engine import scheduling
 from s3c2.engine.callbacks import AfterStep
 from s3c2.engine.checkpoint import Checkpoint
-from s3c2.engine.convolution import PLAIN, POOL, UP, Layer, _backwards, _forwards
-from s3c2.engine.dropout import Dropout
-from s3c2.engine.loop import Run
+from s3c2.engine.loop import train
 from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
-from s3c2.engine.stack import Stack, stack_size
+from s3c2.engine.run import FitRun
+from s3c2.engine.scheduling import stack_size
+from s3c2.engine.stack import Stack
+from s3c2.engine.task import Task
 from s3c2.errors import OutOfMemoryError
-from s3c2.labnet import LabNetReplica, train_labnets
-from s3c2.networks import Architecture
+from s3c2.labnet_training import LabNetReplica, LabNetResult, train_replicas
+from s3c2.networks import Architecture, initialised, lenet_clusters, normalised_clusters
 
 CPU = torch.device("cpu")
 
@@ -51,16 +51,19 @@ def same_weights(one, two):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_labnets_of_a_stack_have_the_bits_of_those_alone(rows, replicas, semi_supervised, threads):
     labnet = LabNet(
-        layers=(32, 16, 8), epochs=6, batch_links=16, batch_pairs=16,
+        layers=(32, 16, 8), epochs=2, batch_links=16, batch_pairs=16,
         semi_supervised=semi_supervised, verbose=0,
     )  # fmt: skip
     torch.set_num_threads(threads)
     try:
-        together = train_labnets(labnet, rows, replicas, Run(labnet))
+        seen = []
+        watched = FitRun(labnet, [AfterStep(seen.append)])
+        together = train_replicas(labnet, replicas, rows, watched)
+        assert len(seen) == 14  # one stack, as long as its longest
         lengths = [len(trained.history["loss"]) for trained in together]
-        assert lengths == [6, 6, 30, 18, 12, 42, 24]  # 6 epochs of ⌈links / 16⌉ steps
+        assert lengths == [2, 2, 10, 6, 4, 14, 8]  # 2 epochs of ⌈links / 16⌉ steps
         for replica, trained in zip(replicas, together):
-            (alone,) = train_labnets(labnet, rows, [replica], Run(labnet))
+            (alone,) = train_replicas(labnet, [replica], rows, FitRun(labnet))
             assert same_weights(trained.network, alone.network)
             assert (trained.history["loss"] == alone.history["loss"]).all()
     finally:
@@ -69,23 +72,30 @@ def test_labnets_of_a_stack_have_the_bits_of_those_alone(rows, replicas, semi_su
 
 @pytest.mark.parametrize("points", [None, 32])
 @pytest.mark.parametrize("shared", [False, True])
-def test_clunets_of_a_stack_have_the_bits_of_those_alone(blobs, rows, replicas, shared, points):
+def test_clunets_of_a_stack_have_the_bits_of_those_alone(rows, replicas, shared, points):
+    labnet = LabNet(layers=(32, 8), steps=30, batch_links=16, verbose=0)
     labnets = [
-        LabNet(layers=(32, 8), steps=30, random_state=i, threshold=0.1 * (i + 1), verbose=0).fit(
-            blobs[0], links=replica.links
-        )
-        for i, replica in enumerate(replicas)
+        LabNetResult(trained.network, 0.1 * (i + 1), trained.history)
+        for i, trained in enumerate(train_replicas(labnet, replicas, rows, FitRun(labnet)))
     ]
     clunet = CluNet(
         3, layers=(32, 8), steps=25, batch_links=16, batch_pairs=16, batch_points=points, verbose=0
     )
     mine = [
-        CluNetReplica(replica.links, 100 + i, labnets[0 if shared else i], 0, 0.01 * i)
+        CluNetReplica(replica.links, 100 + i, labnets[0 if shared else i], 0)
         for i, replica in enumerate(replicas)
     ]
-    together = train_clunets(clunet, rows, mine, Run(clunet))
+
+    def trained_with(some):
+        sizes = []
+        watched = AfterStep(lambda step: sizes.append(len(step.terms["loss"])))
+        trained = train_clunets(clunet, some, Pools(clunet, rows), rows, FitRun(clunet, [watched]))
+        assert sizes == [len(some)] * 25  # one stack
+        return trained
+
+    together = trained_with(mine)
     for replica, trained in zip(mine, together):
-        (alone,) = train_clunets(clunet, rows, [replica], Run(clunet))
+        (alone,) = trained_with([replica])
         assert same_weights(trained.network, alone.network)
 
 
@@ -94,24 +104,24 @@ def test_a_diverging_replica_does_not_reach_the_others(rows, replicas):
         layers=(32, 8), steps=10, batch_links=16, batch_pairs=16, semi_supervised=True, verbose=0
     )
     bad = LabNetReplica(replicas[0].links, 0, float("inf"))
-    together = train_labnets(labnet, rows, [replicas[1], bad, replicas[2]], Run(labnet))
+    together = train_replicas(labnet, [replicas[1], bad, replicas[2]], rows, FitRun(labnet))
     assert not np.isfinite(together[1].history["loss"]).any()
     # It was not trained on: its weights are those that it began with.
-    start = labnet._architecture().build_encoder((5,), derived_seed(0, Purpose.WEIGHTS))
+    kind = labnet._architecture(labnet.dropout)
+    start = kind.build_encoder((5,), derived_seed(0, Purpose.WEIGHTS))
     assert same_weights(together[1].network, start)
     for replica, trained in ((replicas[1], together[0]), (replicas[2], together[2])):
-        (alone,) = train_labnets(labnet, rows, [replica], Run(labnet))
+        (alone,) = train_replicas(labnet, [replica], rows, FitRun(labnet))
         assert same_weights(trained.network, alone.network)
 
 
 def test_replicas_that_do_not_fit_are_split(rows, replicas, monkeypatch):
     labnet = LabNet(layers=(32, 16, 8), steps=8, batch_links=16, verbose=0)
-    whole = train_labnets(labnet, rows, replicas, Run(labnet))
-    monkeypatch.setattr(stack, "CACHE_BYTES", 3 * 4 * 32 * 32)
+    whole = train_replicas(labnet, replicas, rows, FitRun(labnet))
+    monkeypatch.setattr(scheduling, "CACHE_BYTES", 3 * 4 * 32 * 32)
     parts = []
-    run = Run(labnet)
-    run.before = lambda step: parts.append(step.step)
-    split = train_labnets(labnet, rows, replicas, run)
+    watched = FitRun(labnet, [AfterStep(lambda step: parts.append(step.step))])
+    split = train_replicas(labnet, replicas, rows, watched)
     assert parts == [*range(8)] * 3  # seven replicas, three at a time
     assert all(same_weights(a.network, b.network) for a, b in zip(whole, split))
 
@@ -120,12 +130,13 @@ def test_one_network_that_does_not_fit_is_no_divergence(blobs, blob_links, tmp_p
     def no_memory(task, run):
         if task.stage == "clunet":
             raise torch.cuda.OutOfMemoryError
-        return training.train(task, run)
+        return train(task, run)
 
-    monkeypatch.setattr(stack, "train", no_memory)
+    monkeypatch.setattr(scheduling, "train", no_memory)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (0, 2**33))
     path = tmp_path / "state"
-    model = S3C2(3, layers=(16,), labnet_steps=5, clunet_links=10, clunet_pairs=30, verbose=0)
+    stages = {"labnet": LabNet(steps=5), "clunet": CluNet(batch_links=10, batch_pairs=30)}
+    model = S3C2(3, **stages, layers=(16,), verbose=0)
     said = "80 rows does not fit .* .8 GiB in all.. Make the batch"
     with pytest.raises(OutOfMemoryError, match=said):
         model.set_params(checkpoint=path).fit(blobs[0], links=blob_links)
@@ -134,17 +145,15 @@ def test_one_network_that_does_not_fit_is_no_divergence(blobs, blob_links, tmp_p
 
 def test_other_networks_are_trained_one_after_another(blobs, replicas):
     own = nn.Sequential(nn.Linear(5, 8), nn.BatchNorm1d(8), nn.Dropout(0.2))
-    labnet = LabNet(encoder=own, steps=5, batch_links=16, verbose=0)
+    labnet = LabNet(network=own, steps=5, batch_links=16, verbose=0)
     rows = Rows(blobs[0], (5,))
-    together = train_labnets(labnet, rows, replicas[:3], Run(labnet))
+    together = train_replicas(labnet, replicas[:3], rows, FitRun(labnet))
     for replica, trained in zip(replicas, together):
-        (alone,) = train_labnets(labnet, rows, [replica], Run(labnet))
+        (alone,) = train_replicas(labnet, [replica], rows, FitRun(labnet))
         assert same_weights(trained.network, alone.network)
 
 
 def test_batch_normalisation_of_a_stack_is_each_replicas_own():
-    from s3c2.networks import initialised, normalised_clusters
-
     networks = [initialised(normalised_clusters((5,), (32, 16, 8), 4), seed) for seed in range(3)]
     stacked = Stack(networks).train()
     x = torch.rand(3, 32, 5)
@@ -161,8 +170,6 @@ def test_batch_normalisation_of_a_stack_is_each_replicas_own():
 
 @pytest.mark.parametrize("size", [(1, 28, 28), (3, 8, 9)])  # convolutions unpadded, and padded
 def test_lenets_of_a_stack_are_those_alone(size):
-    from s3c2.networks import initialised, lenet_clusters
-
     networks = [initialised(lenet_clusters(size, 4), seed) for seed in range(2)]
     stacked = Stack(networks).train()
     x = torch.rand(2, 6, *size)
@@ -174,8 +181,6 @@ def test_lenets_of_a_stack_are_those_alone(size):
 
 
 def test_a_replica_that_ends_early_keeps_its_running_means():
-    from s3c2.engine.loop import Task, train
-
     def networks():
         torch.manual_seed(0)
         return [nn.Sequential(nn.Linear(5, 16), nn.BatchNorm1d(16)) for _ in range(2)]
@@ -189,7 +194,7 @@ def test_a_replica_that_ends_early_keeps_its_running_means():
             losses=lambda step: {"loss": stacked(x[some, step]).square().mean((1, 2))},
             optimizer="adam", learning_rate=1e-2,
         )  # fmt: skip
-        train(task, Run(None))
+        train(task, FitRun(None))
         return [stacked.network(r) for r in range(len(some))]
 
     together = trained([0, 1], [4, 9])
@@ -218,7 +223,7 @@ def test_replicas_of_other_shapes_are_refused():
 
 def test_a_layer_without_bias_is_trained_alone(blobs, blob_links):
     own = nn.Linear(5, 16, bias=False)
-    labnet = LabNet(encoder=own, n_committee=2, steps=3, random_state=0, verbose=0)
+    labnet = LabNet(network=own, n_committee=2, steps=3, random_state=0, verbose=0)
     assert labnet.fit(blobs[0], links=blob_links).transform(blobs[0]).shape == (120, 32)
 
 
@@ -233,16 +238,18 @@ def test_stack_sizes():
 def test_a_stack_goes_on_after_some_replicas_were_done(rows, replicas, tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
     labnet = LabNet(layers=(32, 16, 8), epochs=6, batch_links=16, verbose=0)
-    whole = train_labnets(labnet, rows, replicas, Run(labnet))
+    whole = train_replicas(labnet, replicas, rows, FitRun(labnet))
 
     def interrupted(step):
-        if step.step == 20:  # of 42; five of the seven replicas were done by then
+        if step.step == 20:  # of 42; four of the seven replicas were done by then
             raise KeyboardInterrupt
 
     for callbacks in ([AfterStep(interrupted)], []):
         checkpoint = Checkpoint(tmp_path / "state", "mark", [0])
         try:
-            resumed = train_labnets(labnet, rows, replicas, Run(labnet, callbacks, 0, checkpoint))
+            resumed = train_replicas(
+                labnet, replicas, rows, FitRun(labnet, callbacks, 0, checkpoint)
+            )
         except KeyboardInterrupt:
             assert callbacks
     for one, two in zip(whole, resumed):
@@ -259,29 +266,3 @@ def test_a_stack_of_images_runs_each_replica_on_its_own(size):
         together = Stack(networks)(x)
         for r, network in enumerate(networks):
             assert torch.allclose(together[r], network(x[r]), rtol=1e-5, atol=1e-6)
-
-
-def test_a_layer_that_stands_for_several():
-    modules = list(
-        Architecture("convolutional", (), 0.3).build_decoder((1, 8, 8), 0).named_children()
-    )
-    dropouts = [module for _, module in modules if isinstance(module, Dropout)]
-    for dropout in dropouts:
-        dropout.keys = (torch.zeros(1), torch.zeros(1))
-    first = Layer.first_of(modules[4:], (2, 2))
-    assert (first.kind, first.transposed, first.relu, first.length) == (UP, True, True, 4)
-    assert first.dropout is dropouts[1]
-    last = Layer.first_of(modules[8:], (4, 4))
-    assert (last.kind, last.relu, last.dropout, last.length) == (UP, False, None, 2)
-    assert Layer.first_of(modules[8:], (3, 4)) is None  # more than twice as many pixels
-
-
-@pytest.mark.parametrize("table", [_forwards, _backwards])
-@pytest.mark.parametrize("kind", [PLAIN, POOL, UP])
-def test_tables_first_wanted_by_a_prediction_serve_gradients_too(table, kind):
-    table.cache_clear()
-    with torch.inference_mode():
-        kept = table(3, kind, torch.device("cpu"))
-    weight = torch.ones(kept.shape, requires_grad=True)
-    (weight * kept).sum().backward()
-    assert torch.equal(weight.grad, kept)
