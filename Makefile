@@ -30,7 +30,7 @@ types: $(READY) ## mypy --strict on src
 	$(BIN)/mypy
 
 tests: $(READY) ## the tests alone
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 format: $(READY) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .

@@ -187,7 +187,7 @@ def main() -> None:
 
     def clunet_by_library(network, n_steps):
         stack = Stack([network])
-        losses = clustering_losses(Twins(stack, rows, [SEED]), [given, pairs])
+        losses = clustering_losses(Twins(stack, rows, [SEED]), given, pairs)
         train_alone("clunet", stack, losses, n_steps, "adam")
         network.load_state_dict(stack.network(0).state_dict())
 

@@ -102,7 +102,7 @@ def train_clunets(
         seeds = [replica.seed for replica in some]
         given = GivenLinks([r.links for r in some], how.links, seeds, rows.device, fresh=True)
         labelled = pools.labelled(some, random_pairs(settings, how.pairs))
-        return clustering_losses(Twins(network, rows, seeds), [given, labelled])
+        return clustering_losses(Twins(network, rows, seeds), given, labelled)
 
     drawn = settings._points or 2 * how.pairs
     return train_cluster_networks(
@@ -111,11 +111,11 @@ def train_clunets(
     )  # fmt: skip
 
 
-def clustering_losses(twins: Twins, sources: Sequence[PairSource]) -> Losses:
-    """Step → eq. (3) over the pairs of all sources."""
+def clustering_losses(twins: Twins, links: PairSource, labelled: PairSource) -> Losses:
+    """Step → eq. (3) over the pairs of both sources."""
 
     def losses_of(step: int | Tensor) -> dict[str, Tensor]:
-        batches = [source.draw(step) for source in sources]
+        batches = links.draw(step).joined(labelled.draw(step))
         return {"loss": misclassification(batches, twins(step, *batches))}
 
     return losses_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
+import torch
 from torch import Tensor
 
 from s3c2 import losses
@@ -30,6 +31,15 @@ class PairBatch:
     def twins(self) -> tuple[Tensor, Tensor]:
         """The rows that the first twin takes, and those that the second one takes."""
         return self.a, self.b
+
+    def joined(self, other: PairBatch) -> list[PairBatch]:
+        """Both as one batch where that is possible: one operation then serves both."""
+        return other._behind(self)
+
+    def _behind(self, first: PairBatch) -> list[PairBatch]:
+        parts = ("a", "b", "same", "weight")
+        both = (torch.cat([getattr(first, k), getattr(self, k)], dim=1) for k in parts)
+        return [PairBatch(*both)]
 
     def labelled(self, same: Tensor) -> Self:
         """The same pairs with these labels."""
@@ -58,6 +68,9 @@ class AllPairsBatch(PairBatch):
     @property
     def twins(self) -> tuple[Tensor, Tensor]:
         return self.points[:, :0], self.points
+
+    def _behind(self, first: PairBatch) -> list[PairBatch]:
+        return [first, self]  # its rows go through the network once, not once a pair
 
     def rows_of(self, numbers: Tensor, first: Tensor) -> Self:
         return replace(super().rows_of(numbers, first), points=numbers[self.points + first])
