@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +96,7 @@ def _is_a(value: Any, hint: Any) -> bool:
     if hint is int:
         return type(value) is int and 1 <= value <= LARGEST_SIZE
     if hint is float:
-        return type(value) in (int, float) and abs(value) <= np.finfo(np.float64).max
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max
     return isinstance(value, hint)
 
 
