@@ -91,7 +91,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     >>> from s3c2 import S3C2, CluNet, Links
     >>> X, y = load_digits(n_class=3, return_X_y=True)
     >>> links = Links.from_labels(y, 300, random_state=0)
-    >>> model = S3C2(n_clusters=3, clunet=CluNet(steps=200), scale="unit", random_state=0)
+    >>> model = S3C2(3, clunet=CluNet(steps=100), layers=(64, 16), scale="unit", random_state=0)
     >>> labels = model.fit_predict(X, links=links)
     >>> model.score(X, links=Links.from_labels(y, 1000, random_state=1)) > 0.8
     True

@@ -228,6 +228,10 @@ def fit_many(
     >>> [model.threshold_ for model in fit_many(X, grid)]
     [0.1, 0.3, 0.1, 0.3]
     """
+    if not isinstance(configurations, Sequence):
+        raise TypeError(
+            f"fit_many takes a list of pairs (model, links). Got {type(configurations).__name__}."
+        )
     if not configurations:
         return []
     for number, one in enumerate(configurations):
@@ -264,7 +268,7 @@ def _report(failed: dict[int, DataError], total: int) -> None:
 def _check_alike(models: Sequence[Any]) -> None:
     kind = type(models[0])
     for number, model in enumerate(models):
-        if not isinstance(model, TrainsInGrids):
+        if isinstance(model, type) or not isinstance(model, TrainsInGrids):
             raise TypeError(
                 f"fit_many trains S3C2 and the baselines. Got {type(model).__name__}: use its own "
                 "fit."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -22,7 +23,14 @@ from s3c2.labnet_training import LabNetResult, train_labnets, with_thresholds
 from s3c2.links import Links
 from s3c2.metrics import Rates
 from s3c2.networks import committee_of, members_of, output_size
-from s3c2.parameters import check_choice, check_flag, check_memory, check_module, check_number
+from s3c2.parameters import (
+    check_choice,
+    check_flag,
+    check_memory,
+    check_module,
+    check_number,
+    check_value,
+)
 from s3c2.reading import Reading, row_shape
 from s3c2.surface import LinkEstimator
 
@@ -167,6 +175,8 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         sample_id : the ids of X's rows, if the links speak of ids
         threshold : another T than ``threshold_``
         """
+        if threshold is not None:
+            check_value(threshold, "'threshold' parameter of rates", 0)
         must, cannot = self.link_distances(links, X, sample_id=sample_id)
         T = self.threshold_ if threshold is None else threshold
         return Rates.of(are_must_links(must, T), ~are_must_links(cannot, T))
@@ -237,7 +247,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         saved.put_history("labnet", self.history_)
 
     def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> LabNetResult:
-        threshold = float(saved.take_number("threshold", 0, np.finfo(np.float64).max))
+        threshold = float(saved.take_number("threshold", 0, sys.float_info.max))
         most = min(self.n_committee, len(saved.tensors))
         members = saved.take_number("committee", 1, most, whole=True)
         architecture = self._architecture(self.dropout)

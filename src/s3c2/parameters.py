@@ -91,6 +91,19 @@ def check_number(
         return
     if word is not None and isinstance(value, str) and value == word:
         return
+    check_value(value, parameter(estimator, name), low, high, whole=whole, word=word)
+
+
+def check_value(
+    value: Any,
+    what: str,
+    low: float,
+    high: float | None = None,
+    *,
+    whole: bool = False,
+    word: str | None = None,
+) -> None:
+    """Refuse what is no number in [low, high]; ``what`` it is and ``word`` are for the message."""
     if high is None:
         high = MOST if whole else math.inf
     right = is_whole(value) or (not whole and isinstance(value, float | np.floating))
@@ -100,8 +113,7 @@ def check_number(
         upto = f"{high})" if high == math.inf else f"{high}]"
         other = "" if word is None else f"{word!r} or "
         raise ValueError(
-            f"The {parameter(estimator, name)} must be {other}{kind} in the range [{low}, {upto}. "
-            f"{got(value)}"
+            f"The {what} must be {other}{kind} in the range [{low}, {upto}. {got(value)}"
         )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="LinkEstimator")
 OWN = {"own": True}  # stands for a module of the user's own: files hold no code
+MODULES = ("network", "decoder", "labnet__decoder")  # the settings that may be such a module
 
 
 def save_model(model: LinkEstimator, folder: str | os.PathLike[str]) -> None:
@@ -96,7 +97,7 @@ def _unfitted(
     for names, how in ((missing, "is missing"), (unknown, "is unknown")):
         if names:
             raise StorageError(f"the setting '{names[0]}' {how}.")
-    own = [name for name, value in settings.items() if value == OWN]
+    own = [name for name in MODULES if settings.get(name) == OWN]
     if "network" in own and network is None:
         raise _Refused(
             f"The model in '{folder}' was fitted with a network of your own. Files hold no "
@@ -106,13 +107,13 @@ def _unfitted(
     given |= dict.fromkeys(own)
     if "network" in own:
         given["network"] = network
-    if len(given["layers"] or ()) > len(saved.tensors):
-        raise StorageError(f"it holds {len(saved.tensors)} tensors, too few for its layers.")
     try:
         model: E = kind().set_params(**given, device=device)
         model._check_parameters()
     except (ValueError, TypeError) as error:
         raise StorageError(str(error)) from error
+    if len(model.layers) > len(saved.tensors):
+        raise StorageError(f"it holds {len(saved.tensors)} tensors, too few for its 'layers'.")
     return model
 
 

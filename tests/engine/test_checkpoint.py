@@ -28,8 +28,8 @@ def interrupt_at(stage, at):
     return callback
 
 
-@pytest.mark.parametrize(("stage", "at"), [("labnet", 0), ("labnet", 30), ("labnet", 59),
-                                           ("clunet", 0), ("clunet", 77)])  # fmt: skip
+@pytest.mark.parametrize(("stage", "at"), [("labnet", 0), ("labnet", 6), ("labnet", 11),
+                                           ("clunet", 0), ("clunet", 13)])  # fmt: skip
 @pytest.mark.parametrize("own", [False, True])
 def test_an_interrupted_fit_ends_as_an_uninterrupted_one(
     blobs, blob_links, small, tmp_path, monkeypatch, stage, at, own
@@ -39,6 +39,8 @@ def test_an_interrupted_fit_ends_as_an_uninterrupted_one(
         torch.manual_seed(0)
         layers = torch.nn.Linear(5, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.3)
         small["network"] = torch.nn.Sequential(*layers)
+    small["labnet"].set_params(steps=12)
+    small["clunet"].set_params(steps=20)
     expected = S3C2(3, **small).fit(X, links=blob_links)
     monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
     path = tmp_path / "state.safetensors"

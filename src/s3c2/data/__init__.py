@@ -72,7 +72,7 @@ def prepare(
 
 def preparation_from_json(fields: dict[str, Any]) -> Preparation:
     """Build a preparation from what `Preparation.to_json` made."""
-    kind = _KINDS.get(fields.get("kind", ""))
+    kind = _KINDS.get(str(fields.get("kind")))
     if kind is None:
         raise StorageError(
             f"The model's data preparation is of the unknown kind {fields.get('kind')!r}; it may "

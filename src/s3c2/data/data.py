@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
 from numpy.typing import NDArray
 
 from s3c2.data import scaling as scales
@@ -108,7 +108,7 @@ def _is_a(value: Any, hint: Any) -> bool:
     if hint is int:
         return type(value) is int and 1 <= value <= LARGEST_SIZE
     if hint is float:
-        return type(value) in (int, float) and abs(value) <= np.finfo(np.float64).max
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max
     return isinstance(value, hint)
 
 

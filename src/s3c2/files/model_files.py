@@ -92,9 +92,10 @@ def model_file_to_write(folder: str | os.PathLike[str]) -> Path:
     """Where the model's file goes in a folder."""
     try:
         path = Path(folder) / MODEL_FILE
-        path.exists()
-    except (TypeError, ValueError):  # not a path, or one with a NUL in it
-        raise StorageError(f"The model's folder must be a path. Got {folder!r} instead.") from None
+    except TypeError:
+        path = Path("\0")
+    if "\0" in str(path):
+        raise StorageError(f"The model's folder must be a path. Got {folder!r} instead.")
     return path
 
 

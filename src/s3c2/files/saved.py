@@ -85,8 +85,12 @@ class Saved:
 
     def take_network(self, stage: str, build: Callable[[], nn.Module]) -> nn.Module:
         """The network that ``build`` makes, with the weights of the file, in evaluation mode."""
-        with torch.device("meta"):  # sizes alone: a wrong file must not fill the memory
-            network = build()
+        try:
+            with torch.device("meta"):  # sizes alone: a wrong file must not fill the memory
+                network = build()
+        except (RuntimeError, OverflowError, TypeError) as error:  # what torch cannot count
+            why = str(error).splitlines()[0]
+            raise StorageError(f"no network can have its sizes ({why}).") from error
         prefix = f"{stage}.network."
         found = {k.removeprefix(prefix): v for k, v in self.tensors.items() if k.startswith(prefix)}
         expected = network.state_dict()
@@ -100,6 +104,9 @@ class Saved:
                     "expected."
                 )
             del self.tensors[prefix + name]
+        for name, _ in network.named_parameters():
+            if not found[name].isfinite().all():
+                raise StorageError(f"the tensor '{prefix}{name}' holds what is no number.")
         network.load_state_dict(found, assign=True)
         return network.requires_grad_(True).eval()
 
@@ -113,6 +120,12 @@ class Saved:
         }
         if "loss" not in history:
             raise StorageError(f"the tensor '{prefix}loss' is missing.")
+        for name, values in history.items():
+            if len(values) != len(history["loss"]):
+                raise StorageError(
+                    f"the tensor '{prefix}{name}' has {len(values)} steps, and the loss has "
+                    f"{len(history['loss'])}."
+                )
         return history
 
     def check_nothing_left(self) -> None:
