@@ -26,7 +26,7 @@ from s3c2.files import model_files as storage
 
 TINY = {"layers": (8, 4), "random_state": 0, "verbose": 0}
 KINDS = {"S3C2": S3C2, "LabNet": LabNet, "CluNet": CluNet, "IDEC": IDEC}
-TABLE = TablePreparation(tuple("abcde"), (0.0,) * 5, (1.0,) * 5, "id")
+TABLE = TablePreparation(tuple("abcde"), "id")
 
 
 @pytest.fixture(scope="module")
@@ -229,9 +229,8 @@ def test_sizes_that_no_tensor_has_are_refused_and_nothing_is_allocated(
     "preparation",
     [
         TABLE,
-        ArrayPreparation((5,), (0.0,) * 5, (1.0,) * 5),
-        ImagePreparation(4, 4, True),
-        TextPreparation("text", ("a", "b"), (1.0, 2.0), "id"),
+        ArrayPreparation((5,)),
+        TextPreparation("text", tuple("abcde"), (1.0, 2.0, 3.0, 4.0, 5.0), "id"),
     ],
 )
 def test_a_preparation_comes_back_or_is_refused(preparation, files, load):
@@ -245,6 +244,16 @@ def test_a_preparation_comes_back_or_is_refused(preparation, files, load):
     for one in wrong:
         with pytest.raises(StorageError, match="preparation"):
             load("S3C2", content | {"preparation": one}, tensors)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [ImagePreparation(4, 4, True), ArrayPreparation((5, 5), 0.0, 1.0), TablePreparation(("a",))],
+)
+def test_a_preparation_of_other_rows_is_refused(other, files, load):
+    content, tensors = files["S3C2"]
+    with pytest.raises(StorageError, match="preparation gives rows of shape"):
+        load("S3C2", content | {"preparation": other.to_json()}, tensors)
 
 
 def test_a_committee_that_lost_members_comes_back(files, load, blobs):

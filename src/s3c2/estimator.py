@@ -20,14 +20,14 @@ from s3c2.clunet import CluNet
 from s3c2.clunet_training import fit_clunets
 from s3c2.data import preparation_from_json
 from s3c2.engine.rows import Rows
-from s3c2.errors import DataError
+from s3c2.errors import DataError, StorageError
 from s3c2.files.saved import Saved
 from s3c2.fitting import Fitting, begin, equal
 from s3c2.labnet import LabNet
 from s3c2.labnet_training import LabNetResult, train_labnets, with_thresholds
 from s3c2.links import Links
 from s3c2.parameters import check_network, got
-from s3c2.reading import Reading
+from s3c2.reading import Reading, row_shape
 from s3c2.surface import SHARED, ClusterResult, LinkClusterer
 
 S = TypeVar("S", LabNet, CluNet)
@@ -260,7 +260,9 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
             "preparation", lambda v: v is None or isinstance(v, dict), "an object, or null"
         )
         if preparation is not None:
-            preparation_from_json(preparation)  # refuses what no preparation wrote
+            gives = preparation_from_json(preparation).prepared_shape
+            if row_shape(self.network, gives) != shape:
+                raise StorageError(f"its preparation gives rows of shape {gives}, not {shape}.")
         return S3C2Result(labnet._unpack(saved, shape), clunet._unpack(saved, shape), preparation)
 
     def __sklearn_tags__(self) -> Any:

@@ -72,11 +72,19 @@ def test_bad_input_in_a_real_process(folder):
     assert result.stdout == ""
 
 
+WRITES_OFTEN = """
+from s3c2.engine import checkpoint
+checkpoint.SECONDS = 0.2  # between two states, instead of ten
+from s3c2.cli import main
+main()
+"""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 def test_ctrl_c_in_a_real_process(folder):
     command = [*map(str, fit_command()), "--clunet-steps", "1000000", "--no-report"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "s3c2.cli", *command],
+        [sys.executable, "-c", WRITES_OFTEN, *command],
         cwd=folder.path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -30,6 +30,12 @@ class ArrayPreparation(Preparation):
     channels_last: bool = False
 
     @property
+    def prepared_shape(self) -> tuple[int, ...]:
+        if self.channels_last:
+            return (self.row_shape[-1], *self.row_shape[:-1])
+        return self.row_shape
+
+    @property
     def usual_scale(self) -> str | None:
         return "standard" if len(self.row_shape) == 1 else None
 

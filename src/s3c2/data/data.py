@@ -68,6 +68,11 @@ class Preparation(ABC):
         scaling : of the model, to refuse numbers that it cannot scale; X is not scaled here
         """
 
+    @property
+    @abstractmethod
+    def prepared_shape(self) -> tuple[int, ...]:
+        """The shape of a row of X that comes out."""
+
     def to_json(self) -> dict[str, Any]:
         """Return a dict that ``json`` can write and `preparation_from_json` reads."""
         return {"kind": self.kind, **dataclasses.asdict(self)}  # type: ignore[call-overload]

@@ -29,6 +29,10 @@ class ImagePreparation(Preparation):
     width: int
     grey: bool
 
+    @property
+    def prepared_shape(self) -> tuple[int, ...]:
+        return (self.height, self.width) if self.grey else (3, self.height, self.width)
+
     @classmethod
     def learn(cls, folder: Path) -> tuple[Data, ImagePreparation]:
         """Take the first picture's size; grey only when every picture is."""
@@ -46,7 +50,7 @@ class ImagePreparation(Preparation):
         return self._read(path, picture_paths(path))
 
     def _read(self, folder: Path, paths: list[Path]) -> Data:
-        shape = (self.height, self.width) if self.grey else (3, self.height, self.width)
+        shape = self.prepared_shape
         needed = len(paths) * int(np.prod(shape)) * 4
         if needed > MOST_BYTES:
             raise DataError(

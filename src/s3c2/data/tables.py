@@ -31,6 +31,10 @@ class TablePreparation(Preparation):
     id_column: str | None = None
 
     @property
+    def prepared_shape(self) -> tuple[int, ...]:
+        return (len(self.columns),)
+
+    @property
     def usual_scale(self) -> str:
         return "standard"
 

@@ -32,6 +32,10 @@ class TextPreparation(Preparation):
     idf: tuple[float, ...]
     id_column: str | None = None
 
+    @property
+    def prepared_shape(self) -> tuple[int, ...]:
+        return (len(self.words),)
+
     def _check_lengths(self) -> None:
         check_lengths(len(self.words), idf=self.idf)
 
