@@ -1,0 +1,64 @@
+"""The command line says beforehand how long a fit will take."""
+
+import numpy as np
+import pytest
+
+from s3c2 import S3C2, CluNet, LabNet, Links
+from s3c2.cli import forecast
+
+from .conftest import fit_command
+
+
+def test_steps_are_those_that_a_fit_takes(blobs, blob_links):
+    model = S3C2(3, labnet=LabNet(epochs=3, batch_links=30), clunet=CluNet(steps=7), verbose=0)
+    taken = {"labnet": 0, "clunet": 0}
+
+    def count(step):
+        taken[step.stage] += 1
+
+    model.set_params(callbacks=count).fit(blobs[0], links=blob_links)
+    assert forecast.n_steps(model, blob_links) == taken
+
+
+def test_the_forecast_grows_with_steps_and_networks(blobs, blob_links, monkeypatch):
+    clock = iter(range(10**6))
+    monkeypatch.setattr(forecast.time, "perf_counter", lambda: next(clock))  # a second a step
+
+    def seconds(**changes):
+        model = S3C2(3, labnet=LabNet(steps=500), clunet=CluNet(steps=200), layers=(8, 4))
+        return forecast.forecast(model.set_params(**changes), blobs[0], blob_links)
+
+    assert seconds() == {"labnet": 500, "clunet": 200}
+    assert seconds(clunet__steps=2000) == {"labnet": 500, "clunet": 2000}
+    assert seconds(clunet__n_restarts=3) == {"labnet": 500, "clunet": 600}
+
+
+def test_short_fits_are_not_worth_a_word():
+    assert forecast.in_words({"labnet": 20.0, "clunet": 39.0}, False, True) is None
+    words = forecast.in_words({"labnet": 1000.0, "clunet": 8000.0}, True, True)
+    assert words.startswith("This will take about 2.5 hours (LabNet 17 minutes, CluNet 2.2 hours).")
+    assert "--points 50" in words
+    assert "a GPU" in words
+    assert "--points" not in forecast.in_words({"labnet": 1000.0}, False, True)
+    assert "GPU" not in forecast.in_words({"labnet": 1000.0}, True, False)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_it_is_said_before_the_training(folder, monkeypatch, quiet):
+    monkeypatch.setattr(forecast, "WORTH_SAYING", 0.0)
+    y = np.repeat([0, 1], 20)
+    np.save(
+        folder / "images.npy", np.random.default_rng(0).uniform(size=(40, 8, 8)) + y[:, None, None]
+    )
+    Links.from_labels(y, 30, random_state=0).write(folder / "l.csv")
+    command = fit_command("images.npy", "l.csv", k=2, id_column=None)
+    result = folder.run(*command, "--network", "convolutional", *(["--quiet"] if quiet else []))
+    assert result.exit_code == 0, result.output
+    assert ("This will take about" in result.stderr) == (not quiet)
+    if not quiet:
+        assert result.stderr.index("This will take") < result.stderr.index("Written:")
+
+
+def test_points_reach_the_model(folder):
+    assert folder.run(*fit_command(), "--points", 9, "--no-report").exit_code == 0
+    assert S3C2.load(folder / "out/model").clunet.batch_points == 9
