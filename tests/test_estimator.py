@@ -462,10 +462,10 @@ class TestBadInput:
         assert told[0].filename == __file__
         assert "CluNet(n_restarts=5) may fill them" in str(told[0].message)
         assert len(np.unique(model.labels_)) < 6
-        with pytest.warns(EmptyClustersWarning, match="or scale= if the numbers of X are not"):
+        with pytest.warns(EmptyClustersWarning, match="X is not scaled"):
             model.set_params(scale=None).fit(X, links=blob_links)
 
     def test_divergence_is_told(self, blobs, blob_links, small):
-        model = S3C2(3, **small).set_params(labnet__learning_rate=1e38, scale=None)
+        model = S3C2(3, **small).set_params(scale=None, labnet__semi_supervised=True)
         with pytest.raises(DataError, match="diverged. Scale the data"):
-            model.fit(blobs[0], links=blob_links)
+            model.fit(1e20 * blobs[0], links=blob_links)

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 import sklearn
 import torch
+from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from torch import nn
 
-from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
+from s3c2 import S3C2, CluNet, LabNet, Links, cross_validate_links, fit_many
 from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
 from s3c2.errors import EmptyClustersWarning, LinksError, LinksWarning, StorageError
 
@@ -85,7 +88,7 @@ class TestStages:
     def test_what_they_share_is_set_on_the_whole(self, blobs, blob_links, stage, name, value):
         kind = {"labnet": LabNet, "clunet": CluNet}[stage]
         model = S3C2(3, **{stage: kind(**{name: value})})
-        words = rf"'{name}' parameter of the {kind.__name__} inside S3C2 .*write S3C2\(…, {name}="
+        words = rf"'{name}' parameter of the {kind.__name__} inside S3C2 .*: set {name} there"
         with pytest.raises(ValueError, match=words):
             model.fit(blobs[0], links=blob_links)
 
@@ -255,3 +258,85 @@ class TestOnePreamble:
         for wrong in (3, S3C2, object()):
             with pytest.raises(TypeError, match="fit_many trains S3C2 and the baselines"):
                 fit_many(blobs[0], [(wrong, blob_links)])
+
+
+def test_clones_of_models_with_own_networks_train_together(blobs, blob_links, small):
+    """A clone has a copy of the module, which computes the same."""
+    own = S3C2(3, **small | {"network": nn.Linear(5, 8)})
+    own.set_params(labnet__steps=2, clunet__steps=2)
+    grid = [(clone(own).set_params(labnet__threshold=T), blob_links) for T in (0.1, 0.3)]
+    one, two = fit_many(blobs[0], grid)
+    assert (one.transform(blobs[0]) == two.transform(blobs[0])).all()
+    other = clone(own).set_params(network=nn.Linear(5, 7))
+    with pytest.raises(ValueError, match="'network' is Linear"):
+        fit_many(blobs[0], [(own, blob_links), (other, blob_links)])
+
+
+@pytest.mark.parametrize(
+    "equal_values",
+    [
+        lambda: S3C2(3, layers=[8, 4], labnet=LabNet(layers=[8, 4])),
+        lambda: S3C2(int("1000"), clunet=CluNet(n_clusters=int("1000"))),
+        lambda: S3C2(3, scale="unit", labnet=LabNet(scale="unit"), clunet=CluNet(scale="unit")),
+    ],
+)
+def test_a_shared_parameter_may_be_said_twice(equal_values):
+    equal_values()._check_parameters()
+
+
+@pytest.mark.parametrize("kind", [S3C2, LabNet, CluNet])
+@pytest.mark.parametrize("network", ["x", nn.Linear(5, 3)])
+def test_only_the_papers_networks_are_as_published(kind, network):
+    first = (3,) if kind is S3C2 else ()
+    with pytest.raises(ValueError, match="'network' parameter .* must be one of 'dense', 'conv"):
+        kind.as_published(*first, network=network)
+
+
+def test_a_misspelt_parameter_leaves_the_model_as_it_was():
+    model = S3C2(3)
+    with pytest.raises(ValueError, match="Invalid parameter 'treshold'"):
+        model.set_params(labnet__treshold=0.1)
+    assert model.labnet is None
+    assert model.set_params(labnet=None, labnet__threshold=0.1).labnet.threshold == 0.1
+
+
+def test_a_wrong_stage_in_a_grid_is_named(blobs, blob_links):
+    with pytest.raises(TypeError, match="'labnet' parameter of S3C2 must be a LabNet"):
+        fit_many(blobs[0], [(S3C2(3, labnet="x"), blob_links)])
+
+
+def test_pair_losses_are_saved(blobs, blob_links, small, tmp_path):
+    model = S3C2(3, **small).set_params(labnet__steps=2, clunet__steps=2, clunet__n_restarts=2)
+    model.fit(blobs[0], links=blob_links).save(tmp_path)
+    assert (S3C2.load(tmp_path).clunet_.pair_losses_ == model.clunet_.pair_losses_).all()
+
+
+def test_a_network_for_a_model_that_has_none_of_its_own_is_refused(
+    blobs, blob_links, small, tmp_path
+):
+    model = LabNet(steps=2, layers=(8, 4), verbose=0).fit(blobs[0], links=blob_links)
+    model.save(tmp_path)
+    with pytest.raises(StorageError, match="has a dense network: leave network= out"):
+        LabNet.load(tmp_path, network=nn.Linear(5, 3))
+
+
+def test_warnings_show_the_line_of_the_caller(blobs, blob_links, small):
+    model = S3C2(1, **small).set_params(labnet__steps=2)
+    with pytest.warns(UserWarning, match="n_clusters=1 puts") as caught:
+        model.fit(blobs[0], links=blob_links)
+    with pytest.warns(UserWarning, match="n_clusters=1 puts") as again:
+        fit_many(blobs[0], [(model, blob_links)])
+    assert {one.filename for one in (caught[0], again[0])} == {__file__}
+
+
+def test_labnet_takes_links_in_a_pipeline(blobs, blob_links):
+    labnet = LabNet(steps=2, layers=(8, 4), verbose=0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(labnet, KMeans(3, n_init=1, random_state=0))
+        assert pipeline.fit(blobs[0], links=blob_links)[-1].labels_.shape == (120,)
+    assert labnet.__sklearn_tags__().input_tags.sparse
+
+
+def test_cross_validation_names_what_is_no_links(blobs, small):
+    with pytest.raises(LinksError, match="must be a Links object. Got list"):
+        cross_validate_links(S3C2(3, **small), blobs[0], [(0, 1)])

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from s3c2 import published
 from s3c2.clunet_training import fit_clunets
-from s3c2.engine.optimizers import OPTIMIZERS
+from s3c2.engine.optimizers import LARGEST_RATE, OPTIMIZERS
 from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError
+from s3c2.files.saved import Saved
 from s3c2.fitting import begin, digest_of_module
 from s3c2.labnet import LabNet
 from s3c2.labnet_training import LabNetResult
 from s3c2.links import Links
-from s3c2.parameters import check_choice, check_memory, check_number
+from s3c2.parameters import NETWORKS, check_choice, check_memory, check_number
 from s3c2.reading import Reading
 from s3c2.surface import ClusterResult, LinkClusterer
 
@@ -84,6 +86,7 @@ class CluNet(LinkClusterer):
     @classmethod
     def as_published(cls, network: str = "dense", dropout: float | None = None) -> Self:
         """The CluNet of the paper, with the script's value where the paper is silent."""
+        check_choice(cls(network=network), "network", NETWORKS)
         how = published.clunet_training()
         return cls(
             dropout=published.DROPOUT[network] if dropout is None else dropout,
@@ -117,9 +120,10 @@ class CluNet(LinkClusterer):
             raise LinksError("CluNet needs a fitted LabNet: pass fit(X, links=…, labnet=labnet).")
         check_is_fitted(labnet)
         learned = LabNetResult(labnet.encoder_, labnet.threshold_, labnet.history_)
-        rows_of_labnet = labnet._read(X)  # it may have a scaling of its own
         beside = [digest_of_module(labnet.encoder_), labnet.threshold_]
+        read = labnet._read(X)  # it may have a scaling of its own
         fitting = begin([self], X, [links], sample_id=sample_id, y=y, beside=beside)
+        rows_of_labnet = Rows(read.X, read.shape, read.scaling, fitting.rows.device)
         return fitting.train_one(lambda this: fit_clunets([self], [learned], this, rows_of_labnet))
 
     # Training
@@ -131,7 +135,7 @@ class CluNet(LinkClusterer):
             check_number(self, name, 1, whole=True, optional=True)
         check_number(self, "batch_points", 2, whole=True, optional=True)
         check_choice(self, "optimizer", (None, *OPTIMIZERS))
-        check_number(self, "learning_rate", 0)
+        check_number(self, "learning_rate", 0, LARGEST_RATE)
         check_number(self, "n_restarts", 1, whole=True)
         check_number(self, "cache_memory", 1, 2**62, whole=True)
 
@@ -167,3 +171,18 @@ class CluNet(LinkClusterer):
     def _set_fitted(self, reading: Reading, result: ClusterResult) -> None:
         super()._set_fitted(reading, result)
         self.pair_losses_ = result.pair_losses
+
+    # Saving
+
+    def _pack(self, saved: Saved) -> None:
+        super()._pack(saved)
+        if self.pair_losses_ is not None:
+            saved.put_array("clunet.pair_losses", self.pair_losses_)
+
+    def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> ClusterResult:
+        result: ClusterResult = super()._unpack(saved, shape)
+        if self.n_restarts == 1:
+            return result
+        length = int(self.n_restarts)
+        found = saved.take_array("clunet.pair_losses", torch.float64, [(length,)])
+        return replace(result, pair_losses=found)

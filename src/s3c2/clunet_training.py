@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from s3c2.engine.run import FitRun
 from s3c2.engine.scheduling import Trained
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses
-from s3c2.errors import DataError
+from s3c2.errors import DataError, warn
 from s3c2.fitting import Fitting
 from s3c2.labnet_training import LabNetResult
 from s3c2.links import Links
@@ -101,6 +100,7 @@ def train_clunets(
     def step_losses(some: Sequence[CluNetReplica], network: Stack) -> Losses:
         seeds = [replica.seed for replica in some]
         given = GivenLinks([r.links for r in some], how.links, seeds, rows.device, fresh=True)
+        pools.keep_only(some)
         labelled = pools.labelled(some, random_pairs(settings, how.pairs))
         return clustering_losses(Twins(network, rows, seeds), given, labelled)
 
@@ -147,15 +147,23 @@ class Pools:
         self.rows = rows
         self._kept: dict[int, Pool] = {}  # by the encoder's id
 
+    def of(self, replica: CluNetReplica) -> Pool:
+        """The pool of this replica's LabNet."""
+        key = id(replica.labnet.encoder)
+        if key not in self._kept:
+            memory, verbose = int(self.settings.cache_memory), self.settings.verbose
+            encoder = replica.labnet.encoder
+            self._kept[key] = Pool(self.rows, encoder, memory, replica.pool_seed, verbose)
+        return self._kept[key]
+
+    def keep_only(self, replicas: Sequence[CluNetReplica]) -> None:
+        """Give back the memory of pools that these replicas do not need."""
+        wanted = {id(r.labnet.encoder) for r in replicas}
+        self._kept = {key: pool for key, pool in self._kept.items() if key in wanted}
+
     def labelled(self, replicas: Sequence[CluNetReplica], pairs: DrawsPairs) -> LabelledPairs:
         """Pairs labelled for these replicas."""
-        wanted = {id(r.labnet.encoder): r for r in replicas}
-        self._kept = {key: pool for key, pool in self._kept.items() if key in wanted}
-        for key, r in wanted.items():
-            if key not in self._kept:
-                memory, verbose = int(self.settings.cache_memory), self.settings.verbose
-                self._kept[key] = Pool(self.rows, r.labnet.encoder, memory, r.pool_seed, verbose)
-        pools = [self._kept[id(r.labnet.encoder)] for r in replicas]
+        pools = [self.of(r) for r in replicas]
         return LabelledPairs(
             pairs(len(pools[0].h), [r.seed for r in replicas], self.rows.device),
             pools,
@@ -187,11 +195,10 @@ def _best(
         )
         best = int(np.nanargmin(pair_losses))
         if not all(good):
-            warnings.warn(
+            warn(
                 f"{good.count(False)} of {len(restarts)} CluNets diverged and were left out. "
                 "Scale the data (scale='standard') or lower learning_rate.",
                 UserWarning,
-                stacklevel=2,
             )
     network = restarts[best].network
     labels = labels_of(network, rows, settings.verbose)

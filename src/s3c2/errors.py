@@ -25,6 +25,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from types import FrameType
+
 
 class S3C2Error(ValueError):
     """Something the user gave cannot be used."""
@@ -79,7 +83,7 @@ class OtherFitError(StorageError):
 
 
 class TableError(StorageError):
-    """A table cannot be read or written. Links and data tell it as an error of theirs."""
+    """A table cannot be read or written. Raised again as LinksError or DataError."""
 
 
 class MissingExtraError(ImportError):
@@ -101,3 +105,17 @@ class TooFewClustersWarning(LinksWarning):
 
 class EmptyClustersWarning(UserWarning):
     """A fit put no row into some of the clusters that were asked for."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn the caller: the line that is shown is the first one outside of this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_ours(frame):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    package = str(frame.f_globals.get("__name__", "")).split(".")[0]
+    return package in ("s3c2", "sklearn")  # which calls fit in searches and pipelines

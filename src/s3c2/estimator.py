@@ -26,7 +26,7 @@ from s3c2.fitting import Fitting, begin, equal
 from s3c2.labnet import LabNet
 from s3c2.labnet_training import LabNetResult, train_labnets, with_thresholds
 from s3c2.links import Links
-from s3c2.parameters import check_network, got
+from s3c2.parameters import NETWORKS, check_choice, got
 from s3c2.reading import Reading, row_shape
 from s3c2.surface import SHARED, ClusterResult, LinkClusterer
 
@@ -45,8 +45,8 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     n_clusters : int, default=8
     labnet : LabNet, optional
         Settings of the first stage: threshold, committee, dropout, length and batch of its
-        training. By default ``LabNet()``. It is not changed; in a grid search its parameters are
-        ``labnet__threshold`` and the like.
+        training. By default ``LabNet()``. ``fit`` does not change it; in a grid search its
+        parameters are ``labnet__threshold`` and the like.
     clunet : CluNet, optional
         Settings of the second stage: restarts, dropout, length and batch of its training. By
         default ``CluNet()``.
@@ -132,7 +132,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         **parameters
             Any other parameter of S3C2, such as ``random_state``.
         """
-        check_network(cls(n_clusters, network=network))
+        check_choice(cls(n_clusters, network=network), "network", NETWORKS)
         model = cls(
             n_clusters,
             labnet=LabNet.as_published(network, semi_supervised, dropout),
@@ -185,11 +185,18 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the stages as ``labnet__threshold`` or ``clunet__steps``."""
+        before = {name: getattr(self, name) for name in STAGES}
         for name, kind in STAGES.items():
             nested = any(key.startswith(f"{name}__") for key in params)
-            if nested and name not in params and getattr(self, name) is None:
+            if nested and params.get(name, getattr(self, name)) is None:
+                params.pop(name, None)
                 setattr(self, name, kind())
-        super().set_params(**params)
+        try:
+            super().set_params(**params)
+        except ValueError:  # a name that there is not
+            for name, stage in before.items():
+                setattr(self, name, stage)
+            raise
         return self
 
     def _stages(self) -> tuple[LabNet, CluNet]:
@@ -202,16 +209,18 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
             raise TypeError(
                 f"The '{name}' parameter of S3C2 must be a {kind.__name__}. {got(given)}"
             )
-        stage = kind() if given is None else clone(given)
+        given = kind() if given is None else given
+        stage: S = clone(given)
         for field in fields(kind):
             if field.name not in (*SHARED, "n_clusters"):
                 continue
-            value, own = getattr(stage, field.name), getattr(self, field.name)
-            if value is not own and not equal(value, field.default):
+            value, own = getattr(given, field.name), getattr(self, field.name)
+            if not equal(value, field.default) and not equal(value, own):
                 raise ValueError(
                     f"The '{field.name}' parameter of the {kind.__name__} inside S3C2 is taken "
-                    f"from S3C2: write S3C2(…, {field.name}={value!r}). Both stages share it."
+                    f"from S3C2: set {field.name} there. {got(value)}"
                 )
+            # S3C2's own run tells callbacks and keeps the state.
             if field.name not in ("callbacks", "checkpoint"):
                 setattr(stage, field.name, own)
         return stage

@@ -7,7 +7,6 @@ estimator's own ``_learn`` trains; every model then gets what it learned.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
@@ -21,7 +20,7 @@ from s3c2.engine.checkpoint import Checkpoint, digest_of_links, fingerprint
 from s3c2.engine.randomness import seed_from
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
-from s3c2.errors import DataError, LinksError
+from s3c2.errors import DataError, LinksError, warn
 from s3c2.links import Links
 from s3c2.reading import Reading, read_for_fit
 
@@ -42,7 +41,7 @@ class Fitting(Generic[M]):
     reading, rows : X
     links : of each model, by row number; the same object where they are equal
     seeds : of each model
-    run : who is told, and where the state is kept
+    run : callbacks, progress and checkpoint
     """
 
     models: Sequence[M]
@@ -93,7 +92,7 @@ def begin(
     models, links : one for each model
     X : rows
     sample_id : the rows' ids, if the links speak of ids
-    y : ignored; links that were given here by mistake are told
+    y : ignored; links given here by mistake are an error
     seeds : one for each model, by default from its ``random_state``
     beside : what else decides the result
     """
@@ -129,7 +128,8 @@ def _resolved(
         if id(links) not in known:
             found = resolve(model, links, rows.n, sample_id)
             known[id(links)] = equal.setdefault(digest_of_links(found), found)
-            model._look_at_links(links)
+            dropped = model.contradictions == "drop"
+            model._look_at_links(links.without_contradictions()[0] if dropped else links)
     return [known[id(links)] for links in every]
 
 
@@ -186,6 +186,9 @@ class TrainsInGrids(Protocol):
 
     def _learn(self, fitting: Fitting[Any]) -> Sequence[Any]:
         """Train the models; what each learned, or the error that ended it."""
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot be worked with."""
 
     def _flat_params(self) -> dict[str, Any]:
         """All parameters by name."""
@@ -257,11 +260,9 @@ def _report(failed: dict[int, DataError], total: int) -> None:
         raise next(iter(failed.values()))
     if failed:
         numbers = ", ".join(map(str, sorted(failed)))
-        warnings.warn(
+        warn(
             f"{len(failed)} of {total} configurations diverged and are returned unfitted: "
             f"{numbers}. {next(iter(failed.values()))}",
-            UserWarning,
-            stacklevel=3,
         )
 
 
@@ -279,19 +280,25 @@ def _check_alike(models: Sequence[Any]) -> None:
                 f"configuration {number} is {type(model).__name__}. Fit each kind in a call of its "
                 "own."
             )
+        model._check_parameters()
     expected = models[0]._flat_params()
+    free = (*kind._may_differ, "callbacks", "verbose")  # the first model's are those of all
     for number, model in enumerate(models):
         for name, value in model._flat_params().items():
-            if name not in kind._may_differ and not equal(value, expected[name]):
+            if name not in free and not equal(value, expected[name]):
                 raise ValueError(
-                    f"fit_many trains models of one kind: '{name}' is {expected[name]!r} in "
+                    f"fit_many trains models that are alike: '{name}' is {expected[name]!r} in "
                     f"configuration 0 and {value!r} in configuration {number}. They may differ in "
                     f"{', '.join(kind._may_differ)} and links; fit others in a call of their own."
                 )
 
 
 def equal(one: Any, two: Any) -> bool:
-    """Whether two parameters are the same; a list of sizes is the same as a tuple of them."""
+    """Whether two parameters are the same: of modules, whether they compute the same; a list of
+    sizes is the same as a tuple of them.
+    """
+    if isinstance(one, nn.Module) and isinstance(two, nn.Module):
+        return one is two or digest_of_module(one) == digest_of_module(two)
     if isinstance(one, list | tuple) and isinstance(two, list | tuple):
         return tuple(one) == tuple(two)
     try:

@@ -15,7 +15,7 @@ from torch import nn
 from s3c2 import published
 from s3c2.distances import are_must_links, link_distances, squared_distances
 from s3c2.engine.inference import apply_to_rows
-from s3c2.engine.optimizers import OPTIMIZERS
+from s3c2.engine.optimizers import LARGEST_RATE, OPTIMIZERS
 from s3c2.engine.rows import Rows
 from s3c2.files.saved import Saved
 from s3c2.fitting import begin, check_links
@@ -24,6 +24,7 @@ from s3c2.links import Links
 from s3c2.metrics import Rates
 from s3c2.networks import committee_of, members_of, output_size
 from s3c2.parameters import (
+    NETWORKS,
     check_choice,
     check_flag,
     check_memory,
@@ -110,6 +111,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         cls, network: str = "dense", semi_supervised: bool = False, dropout: float | None = None
     ) -> Self:
         """The LabNet of the paper, with the script's value where the paper is silent."""
+        check_choice(cls(network=network), "network", NETWORKS)
         how = published.labnet_training(network, semi_supervised)
         return cls(
             threshold=published.THRESHOLD,
@@ -209,7 +211,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         for name in ("epochs", "steps", "batch_links", "batch_pairs"):
             check_number(self, name, 1, whole=True, optional=True)
         check_choice(self, "optimizer", (None, *OPTIMIZERS))
-        check_number(self, "learning_rate", 0)
+        check_number(self, "learning_rate", 0, LARGEST_RATE)
 
     def _check_sizes(self, rows: Rows) -> None:
         super()._check_sizes(rows)

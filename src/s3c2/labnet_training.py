@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from s3c2.engine.run import FitRun
 from s3c2.engine.scheduling import Trained, train_stacks
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import History, Losses, Task
-from s3c2.errors import DataError
+from s3c2.errors import DataError, warn
 from s3c2.fitting import Fitting
 from s3c2.links import Links
 from s3c2.networks import committee_of
@@ -140,11 +139,10 @@ class LabNetPlan:
         if not good:
             check_converged(committee[0].history, "labnet")
         if len(good) < len(committee):
-            warnings.warn(
+            warn(
                 f"{len(committee) - len(good)} of {len(committee)} LabNets diverged and were left "
                 "out of the committee. Scale the data (scale='standard') or lower learning_rate.",
                 UserWarning,
-                stacklevel=2,
             )
         unseen = [(one.network, fold.held_out) for one, fold in zip(out_of_fold, self.folds)]
         return TrainedLabNet(committee_of([one.network for one in good]), good[0].history, unseen)
@@ -170,7 +168,8 @@ def train_replicas(
     def task(some: Sequence[LabNetReplica], stacks: dict[str, Stack], part: str) -> Task:
         seeds = [replica.seed for replica in some]
         given = GivenLinks([r.links for r in some], how.links, seeds, rows.device)
-        own = bool(settings._modules())
+        own_decoder = settings.semi_supervised and settings.decoder is not None
+        own = isinstance(settings.network, nn.Module) or own_decoder
         losses_of = (
             semi_supervised_losses(settings, some, stacks, rows, given, how.pairs)
             if settings.semi_supervised

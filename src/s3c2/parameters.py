@@ -69,8 +69,8 @@ def check_layers(estimator: Any) -> None:
     )
     if not whole or not 1 <= len(value) <= MOST_LAYERS:
         raise ValueError(
-            f"The {parameter(estimator, 'layers')} must be a tuple of ints from 1 to {MOST}, "
-            f"at most {MOST_LAYERS:,}: hidden layers and then the representation, such as "
+            f"The {parameter(estimator, 'layers')} must be a tuple of 1 to {MOST_LAYERS:,} ints, "
+            f"each at least 1: hidden layers and then the representation, such as "
             f"(256, 256, 256). {got(value)}"
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +152,7 @@ def _cached(how: Pretraining, rows: Rows, cache: str | os.PathLike[str]) -> Path
 
 def _as_json(how: Pretraining) -> dict[str, Any]:
     """What the pretrained weights depend on, beside the rows."""
-    given = asdict(how) if not how.own else {k: getattr(how, k) for k in how.__annotations__}
+    given = {field.name: getattr(how, field.name) for field in fields(how)}
     modules = (how.network, how.decoder)
     own = [digest_of_module(one) if isinstance(one, nn.Module) else one for one in modules]
     return given | {"network": own[0], "decoder": own[1]}

@@ -66,9 +66,11 @@ def load_model(
     except _Refused as refused:
         raise StorageError(str(refused)) from None
     except (StorageError, DataError) as error:
+        remedy = "Take the copy that was saved, or save it again."
+        if network is not None:
+            remedy = f"Pass a module of the architecture that it was fitted with, or: {remedy}"
         raise StorageError(
-            f"'{path}' is not a model of {kind.__name__} that can be loaded: {error} "
-            "Take the copy that was saved, or save it again."
+            f"'{path}' is not a model of {kind.__name__} that can be loaded: {error} {remedy}"
         ) from error
     model._set_fitted(reading, learned)
     return model
@@ -102,6 +104,10 @@ def _unfitted(
         raise _Refused(
             f"The model in '{folder}' was fitted with a network of your own. Files hold no "
             "code: pass the same module again, load(folder, network=module)."
+        )
+    if "network" not in own and network is not None:
+        raise _Refused(
+            f"The model in '{folder}' has a {settings.get('network')} network: leave network= out."
         )
     given = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
     given |= dict.fromkeys(own)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, fields
 from itertools import pairwise
@@ -23,7 +22,13 @@ from s3c2.engine.callbacks import as_callbacks
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.rows import Rows
 from s3c2.engine.task import History
-from s3c2.errors import EmptyClustersWarning, LinksError, StorageError, TooFewClustersWarning
+from s3c2.errors import (
+    EmptyClustersWarning,
+    LinksError,
+    StorageError,
+    TooFewClustersWarning,
+    warn,
+)
 from s3c2.files.saved import Saved
 from s3c2.fitting import check_links
 from s3c2.links import Links
@@ -41,7 +46,7 @@ from s3c2.parameters import (
     torch_device,
 )
 from s3c2.reading import Reading, read_for_prediction
-from s3c2.saving import load_model, save_model
+from s3c2.saving import OWN, load_model, save_model
 
 # Not settings of the method: who watches, and where it runs.
 CIRCUMSTANCES = ("cache", "callbacks", "checkpoint", "device", "verbose")
@@ -66,6 +71,9 @@ class LinkEstimator(BaseEstimator, ABC):
     verbose: int = 1
     callbacks: Any = None
     checkpoint: str | os.PathLike[str] | None = None
+
+    # Both follow the rows when scikit-learn's metadata routing is switched on.
+    __metadata_request__fit: ClassVar = {"links": True, "sample_id": True}
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot be worked with."""
@@ -102,10 +110,10 @@ class LinkEstimator(BaseEstimator, ABC):
         return 4 * (math.prod(rows.shape) + units)
 
     def _look_at_links(self, links: Links) -> None:
-        """Warn of links that cannot be met; by default nothing is known against them."""
+        """Warn of links that cannot be met; does nothing by default."""
 
     def _look_at_result(self) -> None:
-        """Warn of a poor result; by default nothing is known against it."""
+        """Warn of a poor result; does nothing by default."""
 
     def _set_fitted(self, reading: Reading, result: Any) -> None:
         """Take how X was read, and what was learned; a subclass takes its part of the result."""
@@ -131,6 +139,12 @@ class LinkEstimator(BaseEstimator, ABC):
     ) -> Architecture:
         rate = published.DROPOUT[self._kind] if dropout is None else float(dropout)
         return Architecture(self.network, tuple(map(int, self.layers)), rate, decoder)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = True
+        return tags
 
     # What tells one model from another
 
@@ -174,7 +188,7 @@ class LinkEstimator(BaseEstimator, ABC):
         folder : path
         network : nn.Module, optional
             A module of the same architecture, needed if the model was fitted with a network of
-            the user's own; its weights come from the file.
+            the user's own; its weights come from the file. A decoder of one's own is not kept.
         device : str
             Where the model runs from now on; it may have been trained elsewhere.
         """
@@ -192,7 +206,7 @@ class LinkEstimator(BaseEstimator, ABC):
 def _plain(value: Any) -> Any:
     """A parameter as JSON holds it; of a module only that it is there."""
     if isinstance(value, nn.Module):
-        return {"own": True}
+        return OWN
     if isinstance(value, tuple | list):
         return [_plain(one) for one in value]
     return value.item() if isinstance(value, np.generic) else value
@@ -232,8 +246,7 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
 
     _stage: ClassVar[str]  # what callbacks and files call the network
 
-    # Both follow the rows when scikit-learn's metadata routing is switched on.
-    __metadata_request__fit: ClassVar = {"links": True, "sample_id": True}
+    # Links follow the rows when scikit-learn's metadata routing is switched on.
     __metadata_request__score: ClassVar = {"links": True, "sample_id": True}
     _against_empty: ClassVar[str] = "More links or longer training"
 
@@ -293,33 +306,29 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
                 f"Got n_clusters={self.n_clusters} with n_samples={rows.n}."
             )
         if self.n_clusters == 1:
-            warnings.warn(
-                "n_clusters=1 puts every row into one cluster, whatever the links say.",
-                UserWarning,
-                stacklevel=4,
+            warn(
+                "n_clusters=1 puts every row into one cluster, whatever the links say.", UserWarning
             )
 
     def _look_at_links(self, links: Links) -> None:
         rows = links.cannot_clique(self.n_clusters)
         if rows is not None and self.n_clusters > 1:
             shown = ", ".join(map(str, rows[:12])) + (" …" if len(rows) > 12 else "")
-            warnings.warn(
+            warn(
                 f"The links ask for at least {len(rows)} clusters, and n_clusters is "
                 f"{self.n_clusters}: {shown} are all cannot-linked to each other. "
                 "Raise n_clusters, or check these links.",
                 TooFewClustersWarning,
-                stacklevel=5,
             )
 
     def _look_at_result(self) -> None:
         empty = self.n_clusters_ - len(np.unique(self.labels_))
         if empty:
-            scale = ", or scale= if the numbers of X are not about 1," if self.scale is None else ""
-            warnings.warn(
+            scale = " X is not scaled: scale='standard' may help too." if self.scale is None else ""
+            warn(
                 f"{empty} of {self.n_clusters_} clusters stayed empty. "
-                f"{self._against_empty}{scale} may fill them.",
+                f"{self._against_empty} may fill them.{scale}",
                 EmptyClustersWarning,
-                stacklevel=5,
             )
 
     def _set_fitted(self, reading: Reading, result: ClusterResult) -> None:
@@ -340,12 +349,6 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
             raise StorageError(f"the labels must be numbers from 0 to {self.n_clusters - 1}.")
         network = saved.take_network(self._stage, lambda: self._build_network(shape, 0))
         return ClusterResult(network, labels, saved.take_history(self._stage))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.three_d_array = True
-        return tags
 
 
 def labels_of(network: nn.Module, rows: Rows, verbose: int) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from torch import nn
 from s3c2 import published
 from s3c2.distances import link_distances
 from s3c2.engine.rows import Rows
-from s3c2.errors import LinksError, LinksWarning
+from s3c2.errors import LinksError, LinksWarning, warn
 from s3c2.links import Links
 
 FOLDS = 5
@@ -89,9 +89,8 @@ def calibrated_threshold(
 
 
 def _warn(reason: str) -> None:
-    warnings.warn(
+    warn(
         f"threshold='auto' takes T = {published.THRESHOLD}, since it cannot be calibrated: "
         f"{reason} More links, or a threshold of your own, would help.",
         LinksWarning,
-        stacklevel=3,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from s3c2.fitting import check_links
 from s3c2.links import Links
 from s3c2.metrics import pair_rates
 
@@ -76,6 +77,7 @@ def cross_validate_links(
     >>> bool(scores.accuracy.min() > 0.8)
     True
     """
+    check_links(links)
     rows = []
     for train, held_out in links.split(k, random_state=random_state):
         began = time.perf_counter()

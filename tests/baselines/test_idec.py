@@ -185,7 +185,7 @@ def test_an_embedding_that_died_is_told(blobs, blob_links):
     own = nn.Linear(5, 4)
     nn.init.zeros_(own.weight)
     model = IDEC(3, **{**QUICK, "whole_epochs": 0}, network=own)
-    with pytest.warns(UserWarning, match="fewer than 3 different embeddings"):
+    with pytest.warns(UserWarning, match="fewer than 3 different points"):
         model.fit(blobs[0], links=blob_links)
 
 

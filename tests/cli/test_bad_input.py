@@ -87,7 +87,6 @@ def test_number_of_clusters(folder, k, words):
     ("option", "words"),
     [
         (["--device", "nowhere"], ["device", "nowhere"]),
-        (["--threshold", "-1"], ["threshold", "-1"]),
         (["--network", "convolutional"], ["images"]),
         (["--drop", "z"], ["to --drop 'z' not found"]),
         (["--text-column", "z"], ["the --text-column 'z' not found"]),
@@ -125,6 +124,8 @@ def test_file_in_the_place_of_the_model(folder, monkeypatch):
     "option",
     [
         ["--threshold", "high"],
+        ["--threshold", -1],
+        ["--threshold", "nan"],
         ["--restarts", 0],
         ["--committee", 0],
         ["--dropout", 1],

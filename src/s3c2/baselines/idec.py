@@ -22,13 +22,14 @@ from s3c2.baselines.epochs import Epochs
 from s3c2.baselines.pair_methods import Replica, check_training, replicas_of
 from s3c2.cluster_training import results_of
 from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.optimizers import LARGEST_RATE
 from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.engine.scheduling import Trained, train_stacks
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Task
-from s3c2.errors import DataError
+from s3c2.errors import DataError, warn
 from s3c2.fitting import Fitting
 from s3c2.links import Links
 from s3c2.networks import output_size
@@ -155,7 +156,7 @@ class IDEC(Baseline, LinkClusterer):
         check_number(self, "corruption", 0, 0.99)
         check_number(self, "tol", 0, 1)
         check_number(self, "assignment_power", 0.5, 100)
-        check_number(self, "pretrain_learning_rate", 0, optional=True)
+        check_number(self, "pretrain_learning_rate", 0, LARGEST_RATE, optional=True)
         check_path(self, "cache")
 
     def _check_sizes(self, rows: Rows) -> None:
@@ -215,12 +216,11 @@ class IDEC(Baseline, LinkClusterer):
             if not np.isfinite((embedding**2).sum()):  # k-means could not compare distances
                 raise DataError(f"idec pretraining: training diverged. {DIVERGED}")
         if len(np.unique(embedding, axis=0)) < min(self.n_clusters, len(embedding)):
-            warnings.warn(
-                f"The pretrained autoencoder gives all rows fewer than {self.n_clusters} different "
-                "embeddings: it learned nothing of them, unless the rows are alike. Lower "
+            warn(
+                f"The pretrained autoencoder maps the rows to fewer than {self.n_clusters} "
+                "different points: it learned nothing, or the rows are nearly the same. Lower "
                 "pretrain_learning_rate, or use scale='rms'.",
                 UserWarning,
-                stacklevel=5,
             )
 
     def _batches(self, rows: Rows, links: Links) -> tuple[int, int, int]:
@@ -235,7 +235,7 @@ class IDEC(Baseline, LinkClusterer):
         kmeans = KMeans(int(self.n_clusters), n_init=int(self.n_init), random_state=seed % 2**32)
         # The sums of two threads are the same in either order, those of more are not.
         with threadpool_limits(limits=2, user_api="openmp"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the one before says more
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the warning above already says it
             kmeans.fit(embedding)
         return torch.from_numpy(kmeans.cluster_centers_.astype(np.float32))
 

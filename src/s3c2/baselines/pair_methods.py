@@ -9,7 +9,7 @@ from torch import Tensor
 
 from s3c2 import published
 from s3c2.cluster_training import results_of, train_cluster_networks
-from s3c2.engine.optimizers import OPTIMIZERS
+from s3c2.engine.optimizers import LARGEST_RATE, OPTIMIZERS
 from s3c2.engine.rows import Rows
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses
@@ -97,7 +97,7 @@ def check_training(model: LinkClusterer, *names: str) -> None:
     for name in names:
         check_number(model, name, 1, whole=True, optional=True)
     check_choice(model, "optimizer", (None, *OPTIMIZERS))
-    check_number(model, "learning_rate", 0)
+    check_number(model, "learning_rate", 0, LARGEST_RATE)
 
 
 def check_batch(model: LinkClusterer, how: published.Training, rows: Rows) -> None:

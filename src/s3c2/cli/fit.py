@@ -35,9 +35,12 @@ def number_or_auto(value: str) -> float | str:
     if value == "auto":
         return value
     try:
-        return float(value)
+        number = float(value)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a number nor auto.") from None
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        raise click.BadParameter(f"{value!r} is neither auto nor a number of at least 0.")
+    return number
 
 
 @click.command(
@@ -89,7 +92,7 @@ def number_or_auto(value: str) -> float | str:
     default=1,
     show_default=True,
     metavar="N",
-    help="Train CluNet N times from different beginnings, and keep the best.",
+    help="Train CluNet N times from different initial weights, and keep the best.",
 )
 @click.option(
     "--committee",
@@ -107,10 +110,23 @@ def number_or_auto(value: str) -> float | str:
     show_default=True,
     help="Refuse links that exclude each other, or leave them out.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Decides all that is drawn at random.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, …")
-@click.option("--labnet-steps", type=click.IntRange(min=1), help="Training steps of LabNet.")
-@click.option("--clunet-steps", type=click.IntRange(min=1), help="Training steps of CluNet.")
+@click.option(
+    "--labnet-steps",
+    type=click.IntRange(min=1),
+    help="Training steps of LabNet.  [default: 100 walks through the links; 1,500 if "
+    "convolutional]",
+)
+@click.option(
+    "--clunet-steps", type=click.IntRange(min=1), help="Training steps of CluNet.  [default: 3,000]"
+)
 @click.option(
     "--points",
     type=click.IntRange(min=2),

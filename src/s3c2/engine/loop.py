@@ -120,7 +120,7 @@ def record(history: dict[str, Tensor], terms: dict[str, Tensor], step: int, step
 
 
 def all_diverged(terms: dict[str, Tensor]) -> bool:
-    """Whether the loss of every replica has left the numbers: nothing is left to train."""
+    """Whether the loss of every replica is NaN or infinite: nothing is left to train."""
     return not bool(terms["loss"].isfinite().any())
 
 
@@ -133,7 +133,7 @@ DIVERGED = "Scale the data (scale='standard') or lower learning_rate."
 
 
 def check_converged(history: History, stage: str, mend: str = DIVERGED) -> None:
-    """Refuse a history whose loss left the numbers, and say what may mend it."""
+    """Refuse a history whose loss became NaN or infinite, and say what may mend it."""
     if not converged(history):
         loss = history["loss"]
         raise DataError(

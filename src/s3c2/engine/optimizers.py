@@ -15,6 +15,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 }
 SGD = "sgd"  # with momentum, for one network: replicas of a stack would round differently
 MOMENTUM = 0.9
+LARGEST_RATE = 1e37  # of learning: beyond, an optimiser's own numbers overflow
 VECTOR = 16  # numbers that a CPU's fused Adam handles at once
 
 

@@ -106,7 +106,7 @@ class Saved:
             del self.tensors[prefix + name]
         for name, _ in network.named_parameters():
             if not found[name].isfinite().all():
-                raise StorageError(f"the tensor '{prefix}{name}' holds what is no number.")
+                raise StorageError(f"the tensor '{prefix}{name}' holds NaN or infinity.")
         network.load_state_dict(found, assign=True)
         return network.requires_grad_(True).eval()
 

@@ -6,12 +6,11 @@ to one fold as a whole.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from s3c2.errors import LinksError, LinksWarning
+from s3c2.errors import LinksError, LinksWarning, warn
 from s3c2.links.checked import pair_keys
 from s3c2.links.closure import LinkGraph, connected
 from s3c2.links.ids import Ints
@@ -31,14 +30,13 @@ def fold_of_links(graph: LinkGraph, k: Any, random_state: Any) -> tuple[Ints, In
         group = _must_components_and_pairs_of_them(graph)
         n_groups = int(group.max()) + 1
         if n_groups >= k:
-            warnings.warn(
+            warn(
                 f"The links form {n_components} connected component(s), and the largest holds "
                 f"{largest} of the {n_links} links: too coarse for {k} folds by component. "
                 "Folds are made of finer groups instead (the must-links of one must-link "
                 "component; the cannot-links between the same two). Held-out links are still "
                 "not implied by the others, but training and held-out links share rows.",
                 LinksWarning,
-                stacklevel=3,
             )
     n_groups = int(group.max(initial=-1)) + 1
     if n_groups < k:

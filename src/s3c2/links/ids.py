@@ -7,7 +7,6 @@ strings would cut trailing NUL characters and make two different ids equal.
 from __future__ import annotations
 
 import difflib
-import warnings
 from itertools import repeat
 from numbers import Integral
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from s3c2.errors import LinksError, LinksWarning
+from s3c2.errors import LinksError, LinksWarning, warn
 
 Ids = npt.NDArray[Any]  # int64, or object holding str
 Ints = npt.NDArray[np.int64]
@@ -282,11 +281,10 @@ def report_left_out(n_left_out: int, n_links: int, link_ids: Ids, sample_id: Ids
             f"None of the {n_links} links has both rows in X: the links speak of, for example, "
             f"{_example(link_ids)}, and {rows}. Check that both name the rows alike."
         )
-    warnings.warn(
+    warn(
         f"{n_left_out} of {n_links} links were left out, since not both of their rows are in X. "
         "This is expected in row folds of cross-validation; cross_validate_links keeps all rows.",
         LinksWarning,
-        stacklevel=3,
     )
 
 

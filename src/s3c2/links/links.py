@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from s3c2.errors import ContradictoryLinksError, LinksError, LinksWarning
+from s3c2.errors import ContradictoryLinksError, LinksError, LinksWarning, warn
 from s3c2.links.checked import CheckedPairs, check_n_samples, check_pairs
 from s3c2.links.closure import Closure, LinkGraph, cannot_clique, link_graph
 from s3c2.links.contradictions import Contradictions, consistent_part, find_contradictions
@@ -306,11 +305,10 @@ class Links:
                 f"{shown}{more}\nCorrect the links, or leave these out by contradictions='drop'."
             )
         links, n_dropped = self.without_contradictions()
-        warnings.warn(
+        warn(
             f"{n_dropped} of {self.n_links} links were left out because they contradict others. "
             "contradictions() shows them.",
             LinksWarning,
-            stacklevel=2,
         )
         return links
 

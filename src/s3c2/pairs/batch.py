@@ -93,9 +93,5 @@ class RowBatch:
 class PairSource(Protocol):
     """Where the pairs of a batch come from."""
 
-    @property
-    def rows_per_step(self) -> int:
-        """How many rows a step sends through a network, for one replica."""
-
     def draw(self, step: int | Tensor) -> PairBatch:
         """The batch of this step."""

@@ -40,10 +40,6 @@ class RandomPairs:
         self._same = torch.zeros(len(seeds), size, device=device)
         self._weight = torch.ones(len(seeds), size, device=device)
 
-    @property
-    def rows_per_step(self) -> int:
-        return 2 * self.size
-
     def draw(self, step: int | Tensor) -> PairBatch:
         a, b = self.ends.draw(step).rows.chunk(2, dim=1)
         return PairBatch(a, b, self._same, self._weight)
@@ -73,10 +69,6 @@ class AllPairs:
         counts = each * (1 - torch.eye(n_points, device=device)).flatten()  # (n_points²,)
         self._weight = counts.expand(len(seeds), -1)
         self._same = torch.zeros(len(seeds), n_points**2, device=device)
-
-    @property
-    def rows_per_step(self) -> int:
-        return self.n_points
 
     def draw(self, step: int | Tensor) -> AllPairsBatch:
         points = self.draws.integers(step, self.n_points, self.n)

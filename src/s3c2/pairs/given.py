@@ -79,10 +79,6 @@ class GivenLinks:
         self.draws = Draws(seeds, Purpose.LINKS, device)
         self._position = torch.arange(batch, device=device)
 
-    @property
-    def rows_per_step(self) -> int:
-        return 2 * self.batch
-
     def draw(self, step: int | Tensor) -> PairBatch:
         if isinstance(step, Tensor) and runs_fused(self.n):
             return PairBatch(*drawn_links(self, step))

@@ -104,10 +104,6 @@ class LabelledPairs:
         self.numbers = torch.cat(numbers) if numbers else None
         self.known = KnownPairs(links, device)
 
-    @property
-    def rows_per_step(self) -> int:
-        return self.pairs.rows_per_step
-
     def draw(self, step: int | Tensor) -> PairBatch:
         batch = self.pairs.draw(step)
         i, j = batch.a + self.first, batch.b + self.first  # rows of h

@@ -202,7 +202,10 @@ def _snippet(words: str, most: int = 200) -> str:
 
 
 def _settings(model: Any) -> str:
-    rows = [[name, str(value)] for name, value in sorted(model._flat_params().items())]
+    """What was set; the rest has its default."""
+    usual = type(model)()._flat_params()
+    given = {k: v for k, v in model._settings().items() if k == "n_clusters" or v != usual[k]}
+    rows = [[name, str(value)] for name, value in sorted(given.items())]
     return f"<details><summary>Settings</summary>{page.table(['setting', 'value'], rows)}</details>"
 
 
