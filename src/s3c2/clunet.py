@@ -41,6 +41,13 @@ class CluNet(LinkClusterer):
     n_restarts : int, default=1
         Number of CluNets that start from weights of their own; the one of the lowest pair loss is
         kept, and ``pair_losses_`` holds the losses of all.
+    start : {"random", "labnet"}, default="random"
+        Begin with random weights, the paper's way, or with LabNet's hidden layers and an output
+        that agrees with k-means on its representation: better where clusters are many.
+    smoothing : float, default=0
+        Weight of KL(p(x) ‖ p(x + r)), where r is the change of x, within a third of the distance to
+        its 10th neighbour, that moves p most. It wants ``start="labnet"``: from random weights it
+        may end in one cluster.
     dropout : float, optional
         After each hidden layer. By default the published 0.1 (dense) or 0.5 (convolutional); 0 is
         what the authors' script does.
@@ -74,6 +81,8 @@ class CluNet(LinkClusterer):
     _stage: ClassVar = "clunet"
 
     n_restarts: int = 1
+    start: str = "random"
+    smoothing: float = 0.0
     dropout: float | None = None
     steps: int | None = None
     batch_links: int | None = None
@@ -96,6 +105,11 @@ class CluNet(LinkClusterer):
             optimizer=how.optimizer,
             learning_rate=published.LEARNING_RATE,
         )
+
+    @classmethod
+    def recommended(cls) -> Self:
+        """A CluNet that begins where LabNet ended, and is smooth around rows."""
+        return cls(start="labnet", smoothing=0.1, dropout=0.0, steps=1500, batch_points=100)
 
     def fit(
         self,
@@ -124,12 +138,16 @@ class CluNet(LinkClusterer):
         read = labnet._read(X)  # it may have a scaling of its own
         fitting = begin([self], X, [links], sample_id=sample_id, y=y, beside=beside)
         rows_of_labnet = Rows(read.X, read.shape, read.scaling, fitting.rows.device)
-        return fitting.train_one(lambda this: fit_clunets([self], [learned], this, rows_of_labnet))
+        return fitting.train_one(
+            lambda this: fit_clunets([self], [learned], this, None, rows_of_labnet)
+        )
 
     # Training
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_choice(self, "start", ("random", "labnet"))
+        check_number(self, "smoothing", 0)
         check_number(self, "dropout", 0, 0.99, optional=True)
         for name in ("steps", "batch_links", "batch_pairs"):
             check_number(self, name, 1, whole=True, optional=True)

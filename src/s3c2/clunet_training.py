@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from s3c2 import losses, published
+from s3c2.clunet_start import started_networks
 from s3c2.cluster_training import misclassification, train_cluster_networks
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.loop import check_converged, converged
@@ -24,7 +25,17 @@ from s3c2.errors import DataError, warn
 from s3c2.fitting import Fitting
 from s3c2.labnet_training import LabNetResult
 from s3c2.links import Links
-from s3c2.pairs import AllPairs, GivenLinks, LabelledPairs, PairSource, Pool, RandomPairs, Twins
+from s3c2.pairs import (
+    AllPairs,
+    GivenLinks,
+    LabelledPairs,
+    PairSource,
+    Pool,
+    RandomPairs,
+    RandomRows,
+    Twins,
+)
+from s3c2.prior import Neighbours, find_neighbours, worst_change
 from s3c2.surface import ClusterResult, labels_of
 
 if TYPE_CHECKING:
@@ -34,6 +45,8 @@ DrawsPairs = Callable[[int, Sequence[int], torch.device], PairSource]
 
 STAGE = 1  # LabNet's draws are those of stage 0
 JUDGED_PAIRS = 50_000
+NEIGHBORS = 10  # where the smoothing is not told by LabNet
+SMOOTHED = 256  # rows of a batch
 
 
 @dataclass(frozen=True)
@@ -58,6 +71,7 @@ def fit_clunets(
     clunets: Sequence[CluNet],
     labnets: Sequence[LabNetResult | DataError],
     fitting: Fitting[Any],
+    prior: Neighbours | None = None,
     rows_of_labnet: Rows | None = None,
 ) -> list[ClusterResult | DataError]:
     """Stage two, for each model of a fitting: what it learned, or how it diverged.
@@ -66,6 +80,7 @@ def fit_clunets(
     ----------
     clunets : settings of each model; they are alike
     labnets : what each model's first stage learned, or the error that ended it
+    prior : the neighbours of the rows, by default found here if the settings ask for them
     rows_of_labnet : the rows as LabNet takes them, by default as CluNet does
     """
     settings = clunets[0]
@@ -80,7 +95,9 @@ def fit_clunets(
     }
     replicas = [replica for group in groups.values() for replica in group]
     rows, run = fitting.rows, fitting.run
-    trained = iter(train_clunets(settings, replicas, pools, rows, run) if replicas else [])
+    if settings.smoothing and prior is None:
+        prior = find_neighbours(rows, NEIGHBORS, settings.verbose)
+    trained = iter(train_clunets(settings, replicas, pools, rows, run, prior) if replicas else [])
     outcomes: list[Any] = list(labnets)
     for number, group in groups.items():
         restarts = [next(trained) for _ in group]
@@ -92,22 +109,37 @@ def fit_clunets(
 
 
 def train_clunets(
-    settings: CluNet, replicas: Sequence[CluNetReplica], pools: Pools, rows: Rows, run: FitRun
+    settings: CluNet,
+    replicas: Sequence[CluNetReplica],
+    pools: Pools,
+    rows: Rows,
+    run: FitRun,
+    prior: Neighbours | None = None,
 ) -> list[Trained]:
     """Train CluNets on the same rows, in as few stacks as suit the device."""
     how = settings._training()
+    build = None
+    if settings.start == "labnet" and settings.n_clusters > 1:
+        started = started_networks(settings, replicas, pools, rows, run)
+        begin_with = {id(replica): network for replica, network in zip(replicas, started)}
+
+        def build(replica: CluNetReplica) -> nn.Module:
+            return begin_with[id(replica)]
 
     def step_losses(some: Sequence[CluNetReplica], network: Stack) -> Losses:
         seeds = [replica.seed for replica in some]
         given = GivenLinks([r.links for r in some], how.links, seeds, rows.device, fresh=True)
         pools.keep_only(some)
         labelled = pools.labelled(some, random_pairs(settings, how.pairs))
-        return clustering_losses(Twins(network, rows, seeds), given, labelled)
+        twins = Twins(network, rows, seeds)
+        if not settings.smoothing or prior is None:
+            return clustering_losses(twins, given, labelled)
+        return smooth_losses(twins, given, labelled, prior, float(settings.smoothing))
 
     drawn = settings._points or 2 * how.pairs
     return train_cluster_networks(
         settings, how, settings.learning_rate, replicas, step_losses, 2 * how.links + drawn,
-        rows, run,
+        rows, run, build,
     )  # fmt: skip
 
 
@@ -117,6 +149,29 @@ def clustering_losses(twins: Twins, links: PairSource, labelled: PairSource) -> 
     def losses_of(step: int | Tensor) -> dict[str, Tensor]:
         batches = links.draw(step).joined(labelled.draw(step))
         return {"loss": misclassification(batches, twins(step, *batches))}
+
+    return losses_of
+
+
+def smooth_losses(
+    twins: Twins, links: PairSource, labelled: PairSource, prior: Neighbours, weight: float
+) -> Losses:
+    """Step → eq. (3), and how far small changes of rows move their posteriors.
+
+    The second is KL(p(x) ‖ p(x + r)), where r is the change within the radius of x that moves p
+    most.
+    """
+    some = RandomRows(twins.rows.n, SMOOTHED, twins.seeds, twins.rows.device)
+
+    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
+        batches = links.draw(step).joined(labelled.draw(step))
+        drawn = some.draw(step)
+        *ends, (x, p) = twins(step, *batches, drawn)
+        pairs = misclassification(batches, ends)
+        radius = prior.radius[drawn.rows]
+        moved = worst_change(twins.network, x[1], p[1], radius, losses.divergence_of)
+        apart = losses.divergence_of(p[1].detach(), twins.network.without_dropout(moved)).mean(1)
+        return {"loss": pairs + weight * apart, "pairs": pairs, "smoothness": apart}
 
     return losses_of
 

@@ -47,6 +47,8 @@ def train_cluster_networks(
     batch: int,
     rows: Rows,
     run: FitRun,
+    build: Callable[[R], nn.Module] | None = None,
+    stage: str | None = None,
 ) -> list[Trained]:
     """Train cluster networks on the same rows, in as few stacks as suit the device.
 
@@ -57,10 +59,14 @@ def train_cluster_networks(
     replicas : what makes each one different
     step_losses : the losses of some replicas, given the stack of their networks
     batch : rows of a batch of one replica
+    build : the network that a replica begins with, by default one with random weights
+    stage : what callbacks call the training, by default as the settings do
     """
     precision = settings.precision
 
-    def build(replica: R) -> dict[str, nn.Module]:
+    def built(replica: R) -> dict[str, nn.Module]:
+        if build is not None:
+            return {"clusters": build(replica)}
         seed = derived_seed(replica.seed, Purpose.WEIGHTS)
         return {"clusters": settings._build_network(rows.shape, seed)}
 
@@ -69,7 +75,7 @@ def train_cluster_networks(
         # One cluster is right whatever the weights: there is nothing to learn.
         steps = 0 if settings.n_clusters == 1 else how.n_steps(1)
         return Task(
-            stage=settings._stage,
+            stage=stage or settings._stage,
             stacks=nn.ModuleDict(stacks),
             losses=step_losses(some, stacks["clusters"]),
             steps=[steps] * len(some),
@@ -80,7 +86,7 @@ def train_cluster_networks(
             capturable=rows.settle(precision) and not own,
         )
 
-    return train_stacks(replicas, build, task, {"clusters": batch}, rows.device, run, precision)
+    return train_stacks(replicas, built, task, {"clusters": batch}, rows.device, run, precision)
 
 
 def misclassification(batches: Sequence[PairBatch], ends: Sequence[Ends]) -> Tensor:

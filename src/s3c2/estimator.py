@@ -24,9 +24,9 @@ from s3c2.errors import DataError, StorageError
 from s3c2.files.saved import Saved
 from s3c2.fitting import Fitting, begin, equal
 from s3c2.labnet import LabNet
-from s3c2.labnet_training import LabNetResult, train_labnets, with_thresholds
+from s3c2.labnet_training import LabNetResult, prior_of, train_labnets, with_thresholds
 from s3c2.links import Links
-from s3c2.parameters import NETWORKS, check_choice, got
+from s3c2.parameters import NETWORKS, check_choice, got, is_whole
 from s3c2.reading import Reading, row_shape
 from s3c2.surface import SHARED, ClusterResult, LinkClusterer
 
@@ -162,9 +162,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     def _learn(self, fitting: Fitting[S3C2]) -> list[S3C2Result | DataError]:
         """The method, for one model or for many that are trained together."""
         labnets, clunets = zip(*(model._stages() for model in fitting.models))
-        trained = train_labnets(labnets, fitting)  # stage one
+        prior = prior_of(labnets[0], fitting.rows)  # neighbours, if the stages ask for them
+        trained = train_labnets(labnets, fitting, prior)  # stage one
         labelling = with_thresholds(labnets, trained, fitting.rows)  # T
-        clustering = fit_clunets(clunets, labelling, fitting)  # stage two, and the labels
+        clustering = fit_clunets(clunets, labelling, fitting, prior)  # stage two, and the labels
         return [S3C2Result.of(*both) for both in zip(labelling, clustering)]
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -201,7 +202,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
 
     def _stages(self) -> tuple[LabNet, CluNet]:
         """Both stages with what they share with this model, ready to be trained."""
-        return self._stage_of("labnet", LabNet), self._stage_of("clunet", CluNet)
+        labnet, clunet = self._stage_of("labnet", LabNet), self._stage_of("clunet", CluNet)
+        if labnet.same_share is None and is_whole(self.n_clusters):
+            labnet.same_share = 1 / max(int(self.n_clusters), 2)
+        return labnet, clunet
 
     def _stage_of(self, name: str, kind: type[S]) -> S:
         given = getattr(self, name)

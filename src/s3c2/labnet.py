@@ -19,7 +19,7 @@ from s3c2.engine.optimizers import LARGEST_RATE, OPTIMIZERS
 from s3c2.engine.rows import Rows
 from s3c2.files.saved import Saved
 from s3c2.fitting import begin, check_links
-from s3c2.labnet_training import LabNetResult, train_labnets, with_thresholds
+from s3c2.labnet_training import LabNetResult, prior_of, train_labnets, with_thresholds
 from s3c2.links import Links
 from s3c2.metrics import Rates
 from s3c2.networks import committee_of, members_of, output_size
@@ -59,6 +59,17 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         λ of eq. (2).
     reconstruction : {"sum", "mean"}, default="sum"
         ‖x̂ − x‖² summed over columns as in the paper, or their mean.
+    neighbors : int, default=0
+        Learn also from so many mutual nearest neighbours of each row, as weak must-links, and from
+        random pairs as weak cannot-links: what is known without any link. 0 is the paper's way.
+    prior_weight : float, default=0.5
+        Weight of these weak links against that of the given ones.
+    same_share : float, optional
+        Share of random pairs that belong together, for which the weak cannot-links are corrected.
+        By default one by the number of clusters inside S3C2, and 0.1 in a LabNet alone.
+    smoothing : float, default=0
+        Weight of ‖h(x) − h(x + r)‖², where r is the change of x, within a third of the distance to
+        its last neighbour, that moves h most. It needs ``neighbors``.
     decoder : nn.Module, optional
         Your own decoder for ``semi_supervised``; by default the encoder's mirror, or a dense one
         for an own network.
@@ -98,6 +109,10 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     semi_supervised: bool = False
     reconstruction_weight: float = published.RECONSTRUCTION_WEIGHT
     reconstruction: str = "sum"
+    neighbors: int = 0
+    prior_weight: float = 0.5
+    same_share: float | None = None
+    smoothing: float = 0.0
     decoder: nn.Module | None = None
     epochs: int | None = None
     steps: int | None = None
@@ -127,6 +142,11 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             learning_rate=published.LEARNING_RATE,
         )
 
+    @classmethod
+    def recommended(cls) -> Self:
+        """A LabNet that learns from neighbours beside the links: far better where links are few."""
+        return cls(neighbors=10, smoothing=0.1, dropout=0.0, steps=1500, optimizer="adam")
+
     def fit(
         self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
     ) -> Self:
@@ -141,8 +161,9 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             The rows' ids, if the links speak of ids.
         """
         fitting = begin([self], X, [links], sample_id=sample_id, y=y)
+        prior = prior_of(self, fitting.rows)
         return fitting.train_one(
-            lambda this: with_thresholds([self], train_labnets([self], this), this.rows)
+            lambda this: with_thresholds([self], train_labnets([self], this, prior), this.rows)
         )
 
     def transform(self, X: Any) -> NDArray[np.float32]:
@@ -208,6 +229,20 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         check_number(self, "reconstruction_weight", 0)
         check_choice(self, "reconstruction", ("sum", "mean"))
         check_module(self, "decoder")
+        check_number(self, "neighbors", 0, 1000, whole=True)
+        check_number(self, "prior_weight", 0)
+        check_number(self, "same_share", 0, 0.99, optional=True)
+        check_number(self, "smoothing", 0)
+        if self.neighbors and self.semi_supervised:
+            raise ValueError(
+                "The 'neighbors' parameter of LabNet does not go with semi_supervised=True: choose "
+                "one of the two ways to learn from rows without links."
+            )
+        if self.smoothing and not self.neighbors:
+            raise ValueError(
+                "The 'smoothing' parameter of LabNet needs the distances of neighbors: set "
+                "neighbors=10, or smoothing=0."
+            )
         for name in ("epochs", "steps", "batch_links", "batch_pairs"):
             check_number(self, name, 1, whole=True, optional=True)
         check_choice(self, "optimizer", (None, *OPTIMIZERS))

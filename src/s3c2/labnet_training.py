@@ -21,11 +21,15 @@ from s3c2.errors import DataError, warn
 from s3c2.fitting import Fitting
 from s3c2.links import Links
 from s3c2.networks import committee_of
-from s3c2.pairs import GivenLinks, RandomRows, Twins
+from s3c2.pairs import GivenLinks, NeighbourPairs, RandomPairs, RandomRows, Twins
+from s3c2.prior import Neighbours, find_neighbours, worst_change
 from s3c2.threshold import Fold, choose_threshold, folds_for_threshold
 
 if TYPE_CHECKING:
     from s3c2.labnet import LabNet
+
+WEAK_PAIRS = 256  # pairs of neighbours in a batch, and as many random ones
+SAME_SHARE = 0.1  # of random pairs, where the number of clusters is not known
 
 
 @dataclass(frozen=True)
@@ -53,14 +57,22 @@ class TrainedLabNet:
     out_of_fold: Sequence[tuple[nn.Module, Links]] = ()
 
 
+def prior_of(labnet: LabNet, rows: Rows) -> Neighbours | None:
+    """What LabNet assumes of the rows before any link; None where it assumes nothing."""
+    if not labnet.neighbors:
+        return None
+    return find_neighbours(rows, int(labnet.neighbors), labnet.verbose)
+
+
 def train_labnets(
-    labnets: Sequence[LabNet], fitting: Fitting[Any]
+    labnets: Sequence[LabNet], fitting: Fitting[Any], prior: Neighbours | None = None
 ) -> list[TrainedLabNet | DataError]:
     """Stage one of all models together; LabNets that differ in T alone are trained once.
 
     Parameters
     ----------
     labnets : settings of each model; they differ in T and λ at most
+    prior : the neighbours of the rows, if the settings ask for them
     """
     keys: list[Any] = []
     plans: dict[Any, LabNetPlan] = {}
@@ -71,7 +83,7 @@ def train_labnets(
         if key not in plans:
             plans[key] = LabNetPlan.of(labnet, links, seed)
     replicas = [replica for plan in plans.values() for replica in plan.replicas]
-    trained = iter(train_replicas(labnets[0], replicas, fitting.rows, fitting.run))
+    trained = iter(train_replicas(labnets[0], replicas, fitting.rows, fitting.run, prior))
     done: dict[Any, TrainedLabNet | DataError] = {}
     for key, plan in plans.items():
         own = [next(trained) for _ in plan.replicas]
@@ -149,7 +161,11 @@ class LabNetPlan:
 
 
 def train_replicas(
-    settings: LabNet, replicas: Sequence[LabNetReplica], rows: Rows, run: FitRun
+    settings: LabNet,
+    replicas: Sequence[LabNetReplica],
+    rows: Rows,
+    run: FitRun,
+    prior: Neighbours | None = None,
 ) -> list[Trained]:
     """Train LabNets on the same rows, in as few stacks as suit the device."""
     precision = settings.precision
@@ -170,11 +186,13 @@ def train_replicas(
         given = GivenLinks([r.links for r in some], how.links, seeds, rows.device)
         own_decoder = settings.semi_supervised and settings.decoder is not None
         own = isinstance(settings.network, nn.Module) or own_decoder
-        losses_of = (
-            semi_supervised_losses(settings, some, stacks, rows, given, how.pairs)
-            if settings.semi_supervised
-            else contrastive_losses(Twins(stacks["encoder"], rows, seeds), given)
-        )
+        twins = Twins(stacks["encoder"], rows, seeds)
+        if settings.semi_supervised:
+            losses_of = semi_supervised_losses(settings, some, stacks, rows, given, how.pairs)
+        elif prior is not None:
+            losses_of = prior_losses(settings, twins, given, prior)
+        else:
+            losses_of = contrastive_losses(twins, given)
         return Task(
             stage="labnet",
             stacks=nn.ModuleDict(stacks),
@@ -188,7 +206,8 @@ def train_replicas(
         )
 
     pairs = how.pairs if settings.semi_supervised else 0
-    batch = {"encoder": 2 * (how.links + pairs), "decoder": 2 * pairs}
+    weak = 2 * WEAK_PAIRS if prior is not None else 0
+    batch = {"encoder": 2 * (how.links + pairs + weak), "decoder": 2 * pairs}
     return train_stacks(replicas, build, task, batch, rows.device, run, precision)
 
 
@@ -201,6 +220,43 @@ def contrastive_losses(twins: Twins, given: GivenLinks) -> Losses:
         return {
             "loss": losses.contrastive(losses.squared_distance(*ends.out), links.same, links.weight)
         }
+
+    return losses_of
+
+
+def prior_losses(settings: LabNet, twins: Twins, given: GivenLinks, prior: Neighbours) -> Losses:
+    """Step → eq. (1), and what is assumed of neighbours, random pairs and small changes.
+
+    Random pairs are in one class with probability τ, and then behave like neighbours: their
+    cannot-link loss is (loss of random pairs − τ · loss of neighbours) / (1 − τ).
+    """
+    rows, seeds = twins.rows, twins.seeds
+    neighbours = NeighbourPairs(prior, WEAK_PAIRS, seeds, rows.device)
+    others = RandomPairs(rows.n, WEAK_PAIRS, seeds, rows.device)
+    share = SAME_SHARE if settings.same_share is None else float(settings.same_share)
+    weight, smoothing = float(settings.prior_weight), float(settings.smoothing)
+
+    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
+        links, near, far = given.draw(step), neighbours.draw(step), others.draw(step)
+        of_links, of_near, of_far = twins(step, links, near, far)
+        d2, d2_near, d2_far = (
+            losses.squared_distance(*ends.out) for ends in (of_links, of_near, of_far)
+        )
+        contrastive = losses.contrastive(d2, links.same, links.weight)
+        attraction = losses.contrastive(d2_near, near.same, near.weight)
+        of_random = losses.contrastive(d2_far, far.same, far.weight)
+        of_neighbours = losses.contrastive(d2_near, far.same, far.weight)
+        repulsion = (of_random - share * of_neighbours) / (1 - share)
+        terms = {"contrastive": contrastive, "attraction": attraction, "repulsion": repulsion}
+        loss = contrastive + weight * (attraction + repulsion)
+        if smoothing:
+            x, h = of_near.x[0], of_near.out[0]
+            moved = worst_change(twins.network, x, h, prior.radius[near.a], losses.squared_distance)
+            terms["smoothness"] = losses.squared_distance(
+                h.detach(), twins.network.without_dropout(moved)
+            ).mean(1)
+            loss = loss + smoothing * terms["smoothness"]
+        return {"loss": loss, **terms}
 
     return losses_of
 

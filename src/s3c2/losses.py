@@ -227,6 +227,21 @@ def clustering_error(target: Tensor, q: Tensor) -> Tensor:
     return (target * ((target + 1e-6).log() - (q + 1e-6).log())).sum(-1)
 
 
+def divergence_of(p: Tensor, q: Tensor) -> Tensor:
+    """KL(p‖q) = Σₖ pₖ (log pₖ − log qₖ) of each row, with both at least 10⁻⁶.
+
+    Parameters
+    ----------
+    p, q : (..., K)
+
+    Returns
+    -------
+    (...,)
+    """
+    p, q = p.clamp(min=1e-6), q.clamp(min=1e-6)
+    return (p * (p.log() - q.log())).sum(-1)
+
+
 def weighted_mean(terms: Tensor, weight: Tensor) -> Tensor:
     """Σ wᵢ tᵢ / Σ wᵢ over the last dimension."""
     return (terms * weight).sum(-1) / weight.sum(-1)

@@ -34,8 +34,8 @@ def forecast(model: S3C2, X: Any, links: Links) -> dict[str, float]:
         times.setdefault(step.stage, []).append(time.perf_counter())
 
     trial: Any = clone(model).set_params(
-        labnet__epochs=None, labnet__steps=TRIED, clunet__steps=TRIED, random_state=0, verbose=0,
-        callbacks=note, checkpoint=None,
+        labnet__epochs=None, labnet__steps=TRIED, clunet__steps=TRIED, clunet__start="random",
+        random_state=0, verbose=0, callbacks=note, checkpoint=None,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -29,6 +29,7 @@ class Purpose(IntEnum):
     POOL = 4
     STAGE = 5
     REPLICA = 6
+    NEIGHBOURS = 7
 
 
 def seed_from(random_state: Any) -> int:

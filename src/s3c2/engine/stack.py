@@ -138,6 +138,18 @@ class Stack(nn.Module):
             replicas = () if self.n == 1 else (self.n,)
             layer.mask = torch.from_numpy(mask).view(*replicas, rows, *layer.size)
 
+    def without_dropout(self, x: Tensor) -> Tensor:
+        """One pass in which nothing is dropped; what was laid in is laid in again."""
+        laid = [(layer, layer.mask, layer.keys, layer.training) for layer in self.layers_that_drop]
+        for layer, *_ in laid:
+            layer.clear()
+            layer.eval()
+        out: Tensor = self(x)
+        for layer, mask, keys, training in laid:
+            layer.mask, layer.keys = mask, keys
+            layer.train(training)
+        return out
+
     def clear_dropout(self) -> None:
         """Give the Dropout layers back their ordinary behaviour."""
         for layer in self.layers_that_drop:

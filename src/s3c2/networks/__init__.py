@@ -10,6 +10,7 @@ from s3c2.networks.dense import dense_autoencoder, normalised_clusters
 from s3c2.networks.modules import (
     Committee,
     committee_of,
+    continued_from,
     initialised,
     members_of,
     output_size,
@@ -20,6 +21,7 @@ __all__ = [
     "Architecture",
     "Committee",
     "committee_of",
+    "continued_from",
     "convolutional_autoencoder",
     "dense_autoencoder",
     "initialised",

@@ -54,6 +54,23 @@ def with_head(encoder: nn.Module, shape: tuple[int, ...], n_clusters: int, seed:
     return nn.Sequential(body, initialised(head, seed))
 
 
+def continued_from(encoder: nn.Module, network: nn.Module) -> nn.Module:
+    """The cluster network with the encoder's weights, but for its last layer, which stays its own.
+
+    Layers correspond by their place; those of an own encoder lie one level deeper.
+    """
+    state = network.state_dict()
+    last = [name for name, layer in network.named_modules() if isinstance(layer, nn.Linear)][-1]
+    for name, weights in encoder.state_dict().items():
+        for place in (name, f"0.{name}"):
+            fits = place in state and state[place].shape == weights.shape
+            if fits and not place.startswith(f"{last}."):
+                state[place] = weights
+                break
+    network.load_state_dict(state)
+    return network
+
+
 class Committee(nn.Module):
     """Encoders side by side, scaled so that squared distances are the mean of the members'."""
 

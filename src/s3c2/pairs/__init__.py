@@ -8,6 +8,7 @@ from s3c2.pairs.batch import AllPairsBatch, PairBatch, PairSource, RowBatch
 from s3c2.pairs.drawn import AllPairs, RandomPairs, RandomRows
 from s3c2.pairs.given import GivenLinks
 from s3c2.pairs.labelled import KnownPairs, LabelledPairs, Pool
+from s3c2.pairs.neighbours import NeighbourPairs
 from s3c2.pairs.twins import Ends, Twins
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "GivenLinks",
     "KnownPairs",
     "LabelledPairs",
+    "NeighbourPairs",
     "PairBatch",
     "PairSource",
     "Pool",

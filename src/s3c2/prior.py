@@ -1,0 +1,122 @@
+"""What is assumed before any link: near rows belong together, and small changes do not matter.
+
+Mutual nearest neighbours are weak must-links, random pairs weak cannot-links, and a network should
+give a row and the worst of its near surroundings about the same output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from s3c2.engine.progress import Progress
+from s3c2.engine.randomness import Purpose, generator
+from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack
+
+MOST_ROWS = 100_000  # in the graph; of more rows it holds a sample
+BLOCK_NUMBERS = 2**26  # distances computed at a time
+SHARE_OF_RADIUS = 0.3  # how far a change may reach, of the distance to the last neighbour
+FIRST_REACH = 0.5  # of that: where the worst direction is looked for
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The mutual nearest neighbours of rows.
+
+    Attributes
+    ----------
+    rows : row numbers that have neighbours, (m,)
+    first, count : where the neighbours of each of them begin in ``others``, and how many they are
+    others : row numbers of all neighbours, row by row
+    radius : how far each row may be moved without becoming another, (n,)
+    """
+
+    rows: Tensor
+    first: Tensor
+    count: Tensor
+    others: Tensor
+    radius: Tensor
+
+
+def find_neighbours(rows: Rows, k: int, verbose: int = 0) -> Neighbours:
+    """The mutual k nearest neighbours of all rows, or of a sample of MOST_ROWS.
+
+    Where no two rows are near each other in both directions, one direction is enough.
+    """
+    chosen = np.arange(rows.n)
+    if rows.n > MOST_ROWS:
+        chosen = np.sort(generator(0, Purpose.POOL).choice(rows.n, MOST_ROWS, replace=False))
+    numbers = torch.from_numpy(chosen).to(rows.device)
+    k = min(k, len(chosen) - 1)
+    nearest, distance = _nearest(rows.subset(chosen), k, verbose)
+    row = torch.arange(len(chosen), device=rows.device).repeat_interleave(k)
+    other = nearest.flatten()
+    mutual = torch.isin(other * len(chosen) + row, row * len(chosen) + other)
+    if mutual.any():
+        row, other = row[mutual], other[mutual]
+    count = torch.bincount(row, minlength=len(chosen))
+    first = count.cumsum(0) - count
+    has = count > 0
+    radius = torch.full((rows.n,), float(distance.mean()), device=rows.device)
+    radius[numbers] = distance
+    return Neighbours(
+        numbers[has], first[has], count[has], numbers[other], SHARE_OF_RADIUS * radius
+    )
+
+
+def _nearest(rows: Rows, k: int, verbose: int) -> tuple[Tensor, Tensor]:
+    """The k nearest other rows, (n, k), and the distance to the last of them, (n,)."""
+    x = torch.cat([rows.block(i, min(i + 4096, rows.n)) for i in range(0, rows.n, 4096)]).flatten(1)
+    squares = x.square().sum(1)
+    size = max(1, BLOCK_NUMBERS // rows.n)
+    nearest = torch.empty(rows.n, k, dtype=torch.int64, device=rows.device)
+    distance = torch.empty(rows.n, device=rows.device)
+    with Progress("finding neighbours", rows.n, verbose) as progress:
+        for start in range(0, rows.n, size):
+            stop = min(start + size, rows.n)
+            d2 = squares[start:stop, None] + squares - 2 * x[start:stop] @ x.T
+            own = torch.arange(start, stop, device=rows.device)
+            d2[own - start, own] = torch.inf
+            found = d2.topk(k, largest=False, sorted=True)
+            nearest[start:stop] = found.indices
+            distance[start:stop] = found.values[:, -1].clamp(min=0).sqrt()
+            progress.update(stop)
+    return nearest, distance
+
+
+def worst_change(
+    network: Stack,
+    x: Tensor,
+    out: Tensor,
+    radius: Tensor,
+    divergence: Callable[[Tensor, Tensor], Tensor],
+) -> Tensor:
+    """Rows moved by their radius in the direction that changes the output most, nearly.
+
+    One step of power iteration, from the direction towards another row of the batch.
+
+    Parameters
+    ----------
+    x : (replicas, rows, *shape)
+    out : what the network gives for them
+    radius : (replicas, rows)
+    divergence : of two outputs, (replicas, rows)
+    """
+    x = x.float()
+    length = radius.view(*radius.shape, *[1] * (x.ndim - 2))
+    change = (FIRST_REACH * length * _unit(x.roll(1, dims=1) - x)).requires_grad_()
+    with torch.enable_grad():
+        apart = divergence(out.detach(), network.without_dropout(x + change)).sum()
+        (slope,) = torch.autograd.grad(apart, change)
+    return x + length * _unit(slope)
+
+
+def _unit(direction: Tensor) -> Tensor:
+    """Each row divided by its length; a row of zeros stays one."""
+    length: Tensor = direction.flatten(2).square().sum(2).sqrt().clamp(min=1e-12)
+    return direction / length.view(*length.shape, *[1] * (direction.ndim - 2))
