@@ -17,25 +17,20 @@ from s3c2.engine.scheduling import Trained, train_stacks
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses, Task
 from s3c2.errors import DataError
-from s3c2.links import Links
 from s3c2.pairs import Ends, PairBatch
 from s3c2.published import Training
 from s3c2.surface import ClusterResult, LinkClusterer, labels_of
 
 
-class Replica(Protocol):
-    """One of many models that share data and architecture."""
-
-    @property
-    def links(self) -> Links:
-        """By row number."""
+class Seeded(Protocol):
+    """What makes one of many networks different, as far as its training needs to know."""
 
     @property
     def seed(self) -> int:
         """Decides its weights and draws."""
 
 
-R = TypeVar("R", bound=Replica)
+R = TypeVar("R", bound=Seeded)
 
 
 def train_cluster_networks(
