@@ -38,6 +38,7 @@ format: $(READY) ## let ruff mend what it can
 
 benchmarks: $(READY) ## speed, memory and agreement with plain torch, into benchmarks/results
 	$(BIN)/python benchmarks/agreement.py
+	$(BIN)/python benchmarks/cost.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/stacks.py --repeats 9
 

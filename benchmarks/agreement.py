@@ -29,7 +29,8 @@ from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses, Task
-from s3c2.labnet_training import LabNetResult, contrastive_losses
+from s3c2.labnet_losses import FromLinks, loss_of_parts
+from s3c2.labnet_training import LabNetResult
 from s3c2.pairs import GivenLinks, Twins
 
 from tables import publish
@@ -161,12 +162,13 @@ def main() -> None:
     links = Links.from_labels(y, 500, random_state=SEED)
     rows, X = Rows(data, (64,)), torch.from_numpy(data)
 
-    labnet = LabNet(device="cpu", random_state=SEED, verbose=0)
+    how = {"device": "cpu", "random_state": SEED, "verbose": 0}
+    labnet = LabNet.as_published().set_params(**how)
     lab_given = GivenLinks([links], 256, [SEED])
 
     def labnet_by_library(network, n_steps):
         stack = Stack([network])
-        losses = contrastive_losses(Twins(stack, rows, [SEED]), lab_given)
+        losses = loss_of_parts(Twins(stack, rows, [SEED]), [FromLinks(lab_given)])
         train_alone("labnet", stack, losses, n_steps, "rmsprop")
         network.load_state_dict(stack.network(0).state_dict())
 
@@ -179,7 +181,7 @@ def main() -> None:
     )
 
     labnet.set_params(steps=args.steps).fit(data, links=links)
-    clunet = CluNet(10, device="cpu", random_state=SEED, verbose=0)
+    clunet = CluNet.as_published().set_params(n_clusters=10, **how)
     given = GivenLinks([links], 100, [SEED], fresh=True)
     learned = LabNetResult(labnet.encoder_, labnet.threshold_, labnet.history_)
     replica = CluNetReplica(links, SEED, learned, SEED)

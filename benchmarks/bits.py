@@ -27,6 +27,8 @@ from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
 from tables import RESULTS
 
 RECORD = Path(__file__).parent / "results" / "bits.json"
+DENSE = {"network": "dense", "scale": None, "random_state": 3, "verbose": 0}
+IMAGE = DENSE | {"network": "convolutional"}
 FEW = {"labnet__epochs": None, "labnet__steps": 12, "clunet__steps": 12}
 
 
@@ -91,15 +93,15 @@ def saved_and_loaded() -> list:
 
 
 def stages_alone() -> list:
-    labnet = LabNet(steps=12, random_state=3, verbose=0).fit(X, links=LINKS)
-    clunet = CluNet(10, steps=12, random_state=3, verbose=0)
+    few = {"steps": 12, "random_state": 3, "verbose": 0}
+    labnet = LabNet.as_published().set_params(**few).fit(X, links=LINKS)
+    clunet = CluNet.as_published().set_params(n_clusters=10, **few)
     return [labnet, clunet.fit(X, links=LINKS, labnet=labnet)]
 
 
 IDEC_FEW = {
     "layers": (64, 10), "layer_epochs": 1, "whole_epochs": 2, "epochs": 3, "n_init": 2,
 }  # fmt: skip
-QUIET = {"random_state": 3, "verbose": 0}
 CASES: dict[str, Callable[[], list]] = {
     "published": lambda: fitted(published()),
     "published, convolutional": lambda: fitted(published(network="convolutional"), IMAGES),
@@ -114,19 +116,13 @@ CASES: dict[str, Callable[[], list]] = {
     "a grid": grid,
     "saved and loaded": saved_and_loaded,
     "stages alone": stages_alone,
-    "DGraph": lambda: fitted(DGraph(10, steps=12, **QUIET)),
-    "DGraph, convolutional": lambda: fitted(
-        DGraph(10, network="convolutional", steps=3, **QUIET), IMAGES
-    ),
-    "DCPR": lambda: fitted(DCPR(10, steps=12, **QUIET)),
-    "NNClustering": lambda: fitted(NNClustering(10, steps=12, **QUIET)),
-    "NNClustering, convolutional": lambda: fitted(
-        NNClustering(10, network="convolutional", steps=6, **QUIET), IMAGES
-    ),
-    "IDEC": lambda: fitted(IDEC(10, **IDEC_FEW, **QUIET)),
-    "IDEC, convolutional": lambda: fitted(
-        IDEC(10, network="convolutional", **IDEC_FEW, **QUIET), IMAGES
-    ),
+    "DGraph": lambda: fitted(DGraph(10, steps=12, **DENSE)),
+    "DGraph, convolutional": lambda: fitted(DGraph(10, steps=3, **IMAGE), IMAGES),
+    "DCPR": lambda: fitted(DCPR(10, steps=12, **DENSE)),
+    "NNClustering": lambda: fitted(NNClustering(10, steps=12, **DENSE)),
+    "NNClustering, convolutional": lambda: fitted(NNClustering(10, steps=6, **IMAGE), IMAGES),
+    "IDEC": lambda: fitted(IDEC(10, **IDEC_FEW, **DENSE | {"scale": "rms"})),
+    "IDEC, convolutional": lambda: fitted(IDEC(10, **IDEC_FEW, **IMAGE | {"scale": "rms"}), IMAGES),
 }
 
 

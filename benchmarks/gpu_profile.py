@@ -17,7 +17,7 @@ from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.labnet_training import train_replicas
 
-from stacks import REPLICAS, clunet_replicas, data, labnet_replicas, links_of
+from stacks import AS_IT_IS, REPLICAS, clunet_replicas, data, labnet_replicas, links_of
 from tables import publish
 
 FIRST, LAST, SHOWN = 20, 120, 12
@@ -56,10 +56,15 @@ def main() -> None:
     X, y = data(60_000, (784,), 10)
     rows = Rows(X, (784,), device=device)
     links = [Links.from_labels(y, 1000, random_state=r) for r in range(REPLICAS)]
-    labnet = LabNet(steps=50, verbose=0, random_state=0).fit(X, links=links[0])
+    labnet = (
+        LabNet.as_published()
+        .set_params(steps=50, random_state=0, **AS_IT_IS)
+        .fit(X, links=links[0])
+    )
     table = []
     for count, precision in ((1, "float32"), (REPLICAS, "bf16")):
-        settings = CluNet(10, steps=LAST + 1, precision=precision, verbose=0)
+        settings = CluNet.as_published()
+        settings.set_params(n_clusters=10, steps=LAST + 1, precision=precision, verbose=0)
         some = clunet_replicas(links[:count], labnet)
         table += kernels(
             f"{count} CluNet(s), {precision}",
@@ -70,7 +75,8 @@ def main() -> None:
     images, of_images = data(40_000, (1, 28, 28), 10)
     image_rows = Rows(images, (1, 28, 28), device=device)
     for precision in ("float32", "bf16"):
-        settings = LabNet(network="convolutional", steps=LAST + 1, precision=precision, verbose=0)
+        settings = LabNet.as_published("convolutional")
+        settings.set_params(steps=LAST + 1, precision=precision, verbose=0)
         some = labnet_replicas(links_of(of_images), REPLICAS)
         table += kernels(
             f"{REPLICAS} convolutional LabNets, {precision}",
@@ -96,7 +102,7 @@ def main() -> None:
         table += kernels(what, grid(whole, 1), "idec pretraining")
         idec = IDEC(10, network=network, **short)
         table += kernels(f"{count} {network} IDECs, bf16", grid(idec, count), "idec")
-        nets = NNClustering(10, network=network, precision="bf16", steps=LAST + 1)
+        nets = NNClustering(10, network=network, scale=None, precision="bf16", steps=LAST + 1)
         table += kernels(f"{REPLICAS} {network} NNclusterings, bf16", grid(nets, REPLICAS))
     publish("gpu-profile", table)
 

@@ -32,6 +32,7 @@ from s3c2.metrics import nmi
 from tables import RESULTS, publish
 
 REPLICAS = int(os.environ.get("S3C2_REPLICAS", "30"))  # fewer for a smoke test
+AS_IT_IS = {"network": "dense", "scale": None, "verbose": 0}  # as the plain loop takes X
 
 
 def clock() -> float:
@@ -148,9 +149,9 @@ def clunets(rows, links, labnet, classes, count, n_links, n_pairs, precision="fl
     replicas = clunet_replicas(links[:count], labnet)
 
     def run(steps: int, timer: Timer) -> None:
-        settings = CluNet(
-            classes, steps=steps, batch_links=n_links, batch_pairs=n_pairs, precision=precision,
-            verbose=0,
+        settings = CluNet.as_published().set_params(
+            n_clusters=classes, steps=steps, batch_links=n_links, batch_pairs=n_pairs,
+            precision=precision, **AS_IT_IS,
         )  # fmt: skip
         watched = FitRun(settings, timed(timer))
         train_clunets(settings, replicas, Pools(settings, rows), rows, watched)
@@ -176,7 +177,11 @@ def on_gpu(args) -> list[dict]:
     X, y = data(60_000, (784,), 10)
     rows, resident = Rows(X, (784,), device=device), torch.from_numpy(X).to(device)
     links = [Links.from_labels(y, 1000, random_state=r) for r in range(REPLICAS)]
-    labnet = LabNet(steps=50, verbose=0, random_state=0).fit(X, links=links[0])
+    labnet = (
+        LabNet.as_published()
+        .set_params(steps=50, random_state=0, **AS_IT_IS)
+        .fit(X, links=links[0])
+    )
     h = torch.from_numpy(labnet.transform(X)).to(device)
     eager = seconds_per_step(
         plain_clunet(resident, h, links[0], 10, 100, 1000, device),
@@ -213,9 +218,8 @@ def on_gpu(args) -> list[dict]:
     for count, precision in (
         (1, "float32"), (1, "bf16"), (REPLICAS, "float32"), (REPLICAS, "bf16"),
     ):  # fmt: skip
-        settings = LabNet(
-            network="convolutional", steps=20 + args.steps, precision=precision, verbose=0
-        )
+        settings = LabNet.as_published("convolutional")
+        settings.set_params(steps=20 + args.steps, precision=precision, verbose=0)
         some = labnet_replicas(links_of(y), count)
         timer = Timer(20, 19 + args.steps)
         train_replicas(settings, some, image_rows, FitRun(settings, timed(timer)))
@@ -238,7 +242,11 @@ def on_cpu(args) -> list[dict]:
     X, y = data(15_000, (16,), 26)
     rows, resident = Rows(X, (16,)), torch.from_numpy(X)
     links = [Links.from_labels(y, 1000, random_state=r) for r in range(REPLICAS)]
-    labnet = LabNet(steps=50, verbose=0, random_state=0).fit(X, links=links[0])
+    labnet = (
+        LabNet.as_published()
+        .set_params(steps=50, random_state=0, **AS_IT_IS)
+        .fit(X, links=links[0])
+    )
     h = torch.from_numpy(labnet.transform(X))
     table = []
     for name, count, n_links, n_pairs, reach in (
@@ -290,10 +298,13 @@ def same_nmi(args, gpu: bool) -> list[dict]:
         X, y, X_test, y_test = X[:1297], y[:1297], X[1297:], y[1297:]
         budget, steps = 500, 400
     links = [Links.from_labels(y, budget, random_state=r) for r in range(5)]
-    base = {"clunet": CluNet(steps=steps), "verbose": 0}
+    base = {"clunet__steps": steps, **AS_IT_IS}
     table = []
     for precision in ("float32", "bf16") if gpu else ("float32",):
-        grid = [(S3C2(10, random_state=r, precision=precision, **base), links[r]) for r in range(5)]
+        grid = [
+            (S3C2.as_published(10, random_state=r, precision=precision, **base), links[r])
+            for r in range(5)
+        ]
         together = [nmi(y_test, m.predict(X_test)) for m in fit_many(X, grid)]
         alone = [nmi(y_test, m.fit(X, links=one).predict(X_test)) for m, one in grid]
         table.append(

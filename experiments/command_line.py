@@ -6,20 +6,27 @@ An experiment trains those of its runs that have no row yet, and draws its pictu
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from s3c2.datasets import NAMES
+from s3c2.datasets import NAMES as OF_S3C2
 from s3c2.errors import S3C2Error
 
 from experiments import ledger, page
 from experiments.catalogue import experiments
 from experiments.experiment import Experiment, rows_of
-from experiments.runs import FULL, METHODS, QUICK, Run, shortened
+from experiments.other_data import OTHERS
+from experiments.runs import FULL, METHODS, QUICK, Run, Sizes, shortened
 from experiments.training import tell, train
 
 PROGRAM = "python -m experiments"
 QUICK_STEPS = 300
+NAMES = (*OF_S3C2, *OTHERS)
+
+
+class NoRowsError(SystemExit):
+    """There is nothing to draw."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -49,16 +56,21 @@ def parser() -> argparse.ArgumentParser:
 
     for name, experiment in experiments().items():
         add_flags(add(name, experiment.text))
-    add_flags(add("all", "All experiments, and then the page."))
+    every = add("all", "All experiments, or those of --experiments, and then the pages.")
+    add_flags(every)
+    every.add_argument(
+        "--experiments", nargs="+", choices=tuple(experiments()), metavar="NAME",
+        help="only these, one after another; --budget-seconds is for all of them together",
+    )  # fmt: skip
     writes = add("page", page.__doc__ or "")
     writes.add_argument("--check", action="store_true", help="change nothing; fail if it would")
-    writes.add_argument("--page", type=Path, default=page.PAGE, help="default: %(default)s")
+    writes.add_argument("--page", type=Path, help="another file than docs/reproduction.md")
     return made
 
 
 def add_flags(made: argparse.ArgumentParser) -> None:
     """The flags of an experiment."""
-    made.set_defaults(refuse=made.error)
+    made.set_defaults(refuse=made.error, began=None)
     add = made.add_argument
     add("--quick", action="store_true", help="digits and few steps: minutes on a CPU")
     add("--device", default="auto", help="auto (a GPU if there is one), cuda or cpu")
@@ -95,15 +107,23 @@ def positive(text: str) -> int:
 
 
 def run_all(args: argparse.Namespace) -> None:
-    """Run every experiment that has runs of the chosen kind, then write the page."""
-    found = {experiment: needed(experiment, args) for experiment in experiments().values()}
+    """Run every experiment that has runs of the chosen kind, then write the pages."""
+    args.began = time.perf_counter()
+    found = {
+        name: needed(experiment, args)
+        for name, experiment in experiments().items()
+        if not args.experiments or name in args.experiments
+    }
     if not any(chosen(runs, args) for runs in found.values()):
         args.refuse("no experiment has such runs")
-    for experiment, runs in found.items():
-        if runs and not chosen(runs, args):
-            tell(f"{experiment.name}: skipped, it has no such runs")
-        else:
-            run(experiment, args)
+    for name in args.experiments or found:
+        if found[name] and not chosen(found[name], args):
+            tell(f"{name}: skipped, it has no such runs")
+            continue
+        try:
+            run(experiments()[name], args)
+        except NoRowsError:
+            tell(f"{name}: skipped, it has no rows yet")
     if not ledger.elsewhere():
         page.write()
 
@@ -126,10 +146,12 @@ def run(experiment: Experiment, args: argparse.Namespace) -> None:
             raise SystemExit(130) from None
     rows = rows_of(runs, path)
     if runs and not rows:
-        raise SystemExit(
+        raise NoRowsError(
             f"{PROGRAM} {experiment.name}: {path} has no rows of these runs, so nothing was drawn. "
             "Run it without --plot-only, or with the --steps that the rows were made with."
         )
+    for name, others in experiment.beside.items():
+        rows += rows_of(shown(others, args), folder / f"{name}.csv")
     experiment.write(rows, folder)
     where = f"; the runs are in {path}" if runs else ""
     tell(f"written: {folder / experiment.name}.csv and .png{where}")
@@ -137,11 +159,16 @@ def run(experiment: Experiment, args: argparse.Namespace) -> None:
 
 def needed(experiment: Experiment, args: argparse.Namespace) -> list[Run]:
     """All runs of an experiment, shortened if it is to be quick."""
-    if args.quick:
-        return [shortened(run, args.steps or QUICK_STEPS) for run in experiment.runs(QUICK)]
-    if args.steps:
+    if args.steps and not args.quick:
         args.refuse("--steps needs --quick: shortened runs are not for the committed results")
-    return experiment.runs(FULL)
+    return shown(experiment.runs, args)
+
+
+def shown(runs: Callable[[Sizes], list[Run]], args: argparse.Namespace) -> list[Run]:
+    """These runs, in full or quick."""
+    if args.quick:
+        return [shortened(run, args.steps or QUICK_STEPS) for run in runs(QUICK)]
+    return runs(FULL)
 
 
 def chosen(runs: Sequence[Run], args: argparse.Namespace) -> list[Run]:

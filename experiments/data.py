@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from s3c2 import Links, datasets
 from s3c2.errors import DatasetError
 
 from experiments import scoring
+from experiments.other_data import OTHERS, load_other
 from experiments.runs import Run
 
 
@@ -29,8 +32,11 @@ class Prepared:
 
 @cache
 def load(name: str, network: str) -> Prepared:
-    """Vectors for dense networks, images for convolutional ones."""
-    data = datasets.load(name)
+    """Vectors for dense networks, images for convolutional ones.
+
+    The name is one of ``s3c2.datasets`` or of OTHERS.
+    """
+    data = load_other(name) if name in OTHERS else datasets.load(name)
     X_train, X_test = (
         X.reshape(len(X), -1) if network == "dense" else X for X in (data.X_train, data.X_test)
     )
@@ -57,11 +63,22 @@ def check(runs: Sequence[Run]) -> None:
 
 def links_of(runs: Sequence[Run], y: Any) -> list[Links]:
     """The given links of each run. Runs with the same links share one object."""
-    keys = [(run.n_links, run.must_share, run.link_seed) for run in runs]
+    keys = [(run.n_links, run.must_share, run.link_seed, run.flipped or 0.0) for run in runs]
     drawn = {
-        (n_links, must_share, seed): Links.from_labels(
-            y, n_links, must_share=must_share, random_state=seed
+        (n_links, must_share, seed, share): exchanged(
+            Links.from_labels(y, n_links, must_share=must_share, random_state=seed), share, seed
         )
-        for n_links, must_share, seed in set(keys)
+        for n_links, must_share, seed, share in set(keys)
     }
     return [drawn[key] for key in keys]
+
+
+def exchanged(links: Links, share: float, seed: int) -> Links:
+    """The links with the kind of some exchanged: a share of all, drawn at random."""
+    if not share:
+        return links
+    pairs = np.concatenate([links.must, links.cannot])
+    must = np.arange(len(pairs)) < links.n_must
+    wrong = np.random.default_rng(seed).choice(len(pairs), round(share * len(pairs)), replace=False)
+    must[wrong] ^= True
+    return Links(must=pairs[must], cannot=pairs[~must], n_samples=links.n_samples)

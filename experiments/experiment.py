@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from experiments import ledger
@@ -15,7 +15,7 @@ from experiments.runs import FULL, Run, Sizes
 
 @dataclass(frozen=True)
 class Experiment:
-    """One figure or table of the paper.
+    """One figure or table.
 
     Attributes
     ----------
@@ -24,6 +24,8 @@ class Experiment:
     runs : sizes → the runs it needs
     draw : the rows of its runs → a picture and its numbers
     group : how many runs are trained together at most
+    beside : ledger → runs of other experiments that are drawn, too, where they have rows
+    page : the page in docs that tells of it
     """
 
     module: str
@@ -31,6 +33,8 @@ class Experiment:
     runs: Callable[[Sizes], list[Run]]
     draw: Callable[[Rows], Drawing]
     group: int = 60
+    beside: Mapping[str, Callable[[Sizes], list[Run]]] = field(default_factory=dict)
+    page: str = "reproduction"
 
     @property
     def name(self) -> str:
@@ -55,12 +59,21 @@ class Experiment:
         """The rows of its full runs."""
         return rows_of(self.runs(FULL), self.path(ledger.results_folder()))
 
+    def others(self) -> Rows:
+        """The rows of full runs of other experiments that are shown beside its own."""
+        folder = ledger.results_folder()
+        return [
+            row
+            for name, runs in self.beside.items()
+            for row in rows_of(runs(FULL), folder / f"{name}.csv")
+        ]
+
     def write(self, rows: Rows, folder: Path) -> None:
         """Draw the rows: NAME.png, and its numbers in NAME.csv."""
         save(self.draw(rows), folder, self.name)
 
 
-def rows_of(runs: Sequence[Run], path: Path) -> Rows:
+def rows_of(runs: Sequence[Run], path: Path) -> list[dict[str, str]]:
     """The rows of these runs."""
     wanted = {ledger.key(ledger.identity(run)) for run in runs}
     return [row for row in ledger.read(path) if ledger.key(row) in wanted]

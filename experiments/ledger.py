@@ -10,6 +10,9 @@ Some columns:
 - ``seconds_per_run`` is the time of a group of runs that were trained together, divided by
   ``group_size``. It counts neither scoring nor the training before an interruption.
 - ``steps`` counts the steps of all stages, ``labnet_steps`` those of LabNet.
+- ``flipped`` is the share of links whose kind was exchanged; ``found_10`` and ``found_20`` are the
+  shares of the wrong links that are among the first 10 % and 20 % of the suspicious ones.
+- ``ece`` is the expected calibration error, of S3C2 with its defaults alone.
 - ``changes`` holds the parameters that differ from the published ones, in the experiments' own
   names; ``settings`` those that differ from the class's defaults, in the names of the class.
 """
@@ -42,16 +45,18 @@ Rows = Sequence[dict[str, str]]  # as the file holds them
 HERE = Path(__file__).parent
 KEY = (
     "dataset", "method", "network", "semi_supervised", "variant", "threshold", "n_links",
-    "must_share", "link_seed", "changes",
+    "must_share", "link_seed", "changes", "flipped",
 )  # fmt: skip
 SCORES = (
     "nmi", "nmi_geometric", "ari", "acc", "clusters_used",
-    "accuracy", "balanced_accuracy", "ml_rate", "cl_rate",
+    "accuracy", "balanced_accuracy", "ml_rate", "cl_rate", "ece", "found_10", "found_20",
 )  # fmt: skip
 COLUMNS = (
     *KEY, *SCORES, "labnet_steps", "steps", "seconds_per_run", "group_size",
     "device", "precision", "s3c2", "torch", "commit", "source", "settings",
 )  # fmt: skip
+# Ledgers from before these columns were there have none of them: they count as empty.
+LATER = ("flipped", "ece", "found_10", "found_20")
 NOT_SETTINGS = (
     "n_clusters", "random_state", "verbose", "callbacks", "checkpoint", "device", "precision",
     "cache",
@@ -79,7 +84,7 @@ def identity(run: Run) -> dict[str, str]:
 
 
 def key(row: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(row[name] for name in KEY)
+    return tuple(row.get(name, "") if name in LATER else row[name] for name in KEY)
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -88,12 +93,12 @@ def read(path: Path) -> list[dict[str, str]]:
         return []
     with open(path, newline="") as file:
         rows = list(csv.DictReader(_whole_lines(file.read())))
-    if rows and tuple(rows[0]) != COLUMNS:
+    if rows and not set(COLUMNS) - set(LATER) <= set(rows[0]) <= set(COLUMNS):
         raise SystemExit(
             f"{path} has other columns than the experiments write. Move it away, or give it "
             f"these columns: {','.join(COLUMNS)}"
         )
-    return rows
+    return [dict.fromkeys(COLUMNS, "") | row for row in rows]
 
 
 def _whole_lines(text: str) -> list[str]:
@@ -114,12 +119,16 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         file.seek(0)
         whole = _whole_lines(file.read())
         file.truncate(len("".join(whole).encode()))
-        done = {key(row) for row in csv.DictReader(whole)}
+        there = csv.DictReader(whole)
+        done = {key(row) for row in there}
+        columns = there.fieldnames or COLUMNS
+        new = [{n: v for n, v in row.items() if v != ""} for row in rows if key(row) not in done]
         lines = io.StringIO()
-        writer = csv.DictWriter(lines, COLUMNS, restval="", lineterminator="\n")
+        # A row with a value that an older file has no column for is an error here.
+        writer = csv.DictWriter(lines, columns, restval="", lineterminator="\n")
         if not whole:
             writer.writeheader()
-        writer.writerows(row for row in rows if key(row) not in done)
+        writer.writerows(new)
         file.write(lines.getvalue())
         file.flush()
         os.fsync(file.fileno())

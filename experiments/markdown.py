@@ -36,7 +36,7 @@ def cell(data: pd.DataFrame, n: int, score: str) -> str:
         return "–"
     spread = data.get(f"{score}_std")
     found = number(float(data[score][n]))
-    return found if spread is None else f"{found} ± {number(float(spread[n]))}"
+    return found if spread is None or found == "–" else f"{found} ± {number(float(spread[n]))}"
 
 
 def _named(kind: object) -> str:

@@ -1,9 +1,10 @@
-"""Write the tables of docs/reproduction.md from the results.
+"""Write docs/results.md, and the tables of docs/reproduction.md, from the results.
 
-    python -m experiments page            # write them into the page
-    python -m experiments page --check    # fail if the page would change
+    python -m experiments page            # write both pages
+    python -m experiments page --check    # fail if a page would change
 
-A table stands in the page between <!-- table NAME --> and <!-- end -->.
+In reproduction.md a table stands between <!-- table NAME --> and <!-- end -->. The whole of
+results.md is written.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from experiments import ledger, provenance, tables
+from experiments import ledger, provenance, results_page, tables
 from experiments.figures import figure_2, figure_5
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
@@ -43,21 +44,27 @@ def filled(text: str) -> str:
     return MARKED.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], text)
 
 
-def write(page: Path = PAGE) -> None:
-    """Write the tables into the page."""
-    if page == PAGE and ledger.elsewhere():
+def written(page: Path | None) -> dict[Path, str]:
+    """Each page with its new text: the two of docs, or another one with marked tables."""
+    if page is not None:
+        return {page: filled(page.read_text())}
+    return {PAGE: filled(PAGE.read_text()), results_page.PAGE: results_page.text()}
+
+
+def write(page: Path | None = None) -> None:
+    """Write the pages, or the tables of another one."""
+    if page is None and ledger.elsewhere():
         raise SystemExit(
-            "The page is made from the committed results, but S3C2_RESULTS names others. Unset it, "
-            "or name another page with --page."
+            "The pages are made from the committed results, but S3C2_RESULTS names others. Unset "
+            "it, or name another page with --page."
         )
-    before = page.read_text()
-    after = filled(before)
-    if after != before:
-        page.write_text(after)
+    for path, text in written(page).items():
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
 
 
-def check(page: Path = PAGE) -> None:
-    """Fail if the results give another page."""
-    before = page.read_text()
-    if filled(before) != before:
-        raise SystemExit(f"{page} is not up to date: run python -m experiments page")
+def check(page: Path | None = None) -> None:
+    """Fail if the results give other pages."""
+    for path, text in written(page).items():
+        if not path.exists() or path.read_text() != text:
+            raise SystemExit(f"{path} is not up to date: run python -m experiments page")

@@ -5,7 +5,7 @@ Every picture and every summary is made only from the rows of a ledger.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +16,29 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from experiments.ledger import COLUMNS, SCORES, Rows
+from experiments.other_data import OTHERS
+from experiments.runs import DEFAULT, K_MEANS
 
 Drawing = tuple[pd.DataFrame, Figure]  # a picture with its numbers
 TITLES = {
     "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "letters": "Letters",
     "reuters": "Reuters", "digits": "Digits",
+    **{name: title for name, (title, _) in OTHERS.items()},
 }  # fmt: skip
 # Okabe and Ito's colours, which colour-blind readers can tell apart. The markers differ, too.
 STYLES = {
+    DEFAULT: ("black", "*"),
     "S3C2": ("#0072B2", "o"),
     "S3C2, semi-supervised LabNet": ("#D55E00", "X"),
+    "S3C2 as published": ("#0072B2", "o"),
+    "S3C2 as published, semi-supervised LabNet": ("#D55E00", "X"),
     "d-graph": ("#E69F00", "s"),
     "DCPR": ("#009E73", "^"),
     "IDEC": ("#CC79A7", "D"),
     "NNclustering": ("#56B4E9", "v"),
+    K_MEANS: ("0.5", ""),
 }
+LINES = {K_MEANS: ":"}  # without links: a level line
 # Measures of LabNet, in figures 4 and 6
 INDICATORS = {
     "accuracy": ("LabNet's accuracy", "#0072B2", "v"),
@@ -39,8 +47,8 @@ INDICATORS = {
     "cl_rate": ("CL rate", "#009E73", "D"),
 }
 NUMBERS = (
-    "threshold", "n_links", "link_seed", "labnet_steps", "steps", "seconds_per_run", "group_size",
-    *SCORES,
+    "threshold", "n_links", "link_seed", "flipped", "labnet_steps", "steps", "seconds_per_run",
+    "group_size", *SCORES,
 )  # fmt: skip
 
 
@@ -99,7 +107,7 @@ def known(datasets: Iterable[str]) -> list[str]:
 
 def links_axis(axes: Axes, budgets: Iterable[int]) -> None:
     """A logarithmic axis with a tick at every budget."""
-    ticks = sorted(set(budgets))
+    ticks = sorted(set(budgets) - {0})
     axes.set_xscale("log")
     axes.set_xticks(ticks, [short(tick) for tick in ticks])
     axes.minorticks_off()
@@ -144,9 +152,17 @@ def legend(figure: Figure, entries: dict[str, tuple[Any, str, str]]) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
 
 
-def draw_methods(rows: Rows) -> Drawing:
+def beside_default(rows: Rows) -> pd.DataFrame:
+    """As ``table``, with the paper's S3C2 named so: the default is S3C2, too."""
+    frame = table(rows)
+    published = frame["method"] == "S3C2"
+    frame.loc[published, "name"] = "S3C2 as published" + frame["name"].str.removeprefix("S3C2")
+    return frame
+
+
+def draw_methods(rows: Rows, read: Callable[[Rows], pd.DataFrame] = table) -> Drawing:
     """NMI of every method against the number of links, a panel for each data set."""
-    data = summary(table(rows), ("dataset", "name", "n_links"), ("nmi", "ari", "acc"))
+    data = summary(read(rows), ("dataset", "name", "n_links"), ("nmi", "ari", "acc"))
     figure, axes_of = panels(data["dataset"])
     for dataset, axes in axes_of.items():
         method_curves(axes, data[data["dataset"] == dataset], "nmi")
@@ -156,13 +172,20 @@ def draw_methods(rows: Rows) -> Drawing:
 
 
 def method_curves(axes: Axes, data: pd.DataFrame, score: str) -> None:
+    without = data[data["name"] == K_MEANS]
+    if len(without):
+        axes.axhline(
+            float(without[score].iloc[0]), color=STYLES[K_MEANS][0], linestyle=LINES[K_MEANS]
+        )
     for method, (colour, marker) in STYLES.items():
+        if method == K_MEANS:
+            continue
         curve(axes, data[data["name"] == method], score, colour, marker)
 
 
 def method_legend(figure: Figure, names: Iterable[str]) -> None:
     shown = [method for method in STYLES if method in set(names)]
-    legend(figure, {method: (*STYLES[method], "-") for method in shown})
+    legend(figure, {method: (*STYLES[method], LINES.get(method, "-")) for method in shown})
 
 
 def finish(axes: Axes, title: str, budgets: Iterable[int], y: str) -> None:

@@ -19,10 +19,12 @@ from experiments.runs import FULL, Run
 PROFILE = Path(__file__).parent.parent / "benchmarks" / "results" / "gpu-profile.csv"
 
 
-def own_runs() -> Iterator[tuple[Experiment, list[Run]]]:
-    """Each experiment with its runs. A shared run belongs to the first experiment that needs it."""
+def own_runs(page: str = "reproduction") -> Iterator[tuple[Experiment, list[Run]]]:
+    """Each experiment of a page with its runs. A shared run belongs to the first that needs it."""
     seen: set[tuple[str, ...]] = set()
     for experiment in experiments().values():
+        if experiment.page != page:
+            continue
         runs = {
             (experiment.ledger, *ledger.key(ledger.identity(run))): run
             for run in experiment.runs(FULL)
@@ -31,16 +33,16 @@ def own_runs() -> Iterator[tuple[Experiment, list[Run]]]:
         seen |= runs.keys()
 
 
-def own_rows() -> Iterator[tuple[Experiment, pd.DataFrame]]:
-    """Each experiment with the rows of its own runs."""
-    for experiment, runs in own_runs():
+def own_rows(page: str = "reproduction") -> Iterator[tuple[Experiment, pd.DataFrame]]:
+    """Each experiment of a page with the rows of its own runs."""
+    for experiment, runs in own_runs(page):
         yield experiment, table(rows_of(runs, experiment.path(ledger.results_folder())))
 
 
-def times() -> str:
+def times(page: str = "reproduction") -> str:
     """Seconds of training."""
     lines: list[list[object]] = []
-    for experiment, frame in own_rows():
+    for experiment, frame in own_rows(page):
         title = experiment.title
         for (name, device, precision), part in frame.groupby(["name", "device", "precision"]):
             lines.append([title, name, *_time(part), device, precision])
@@ -74,10 +76,10 @@ def idec_time() -> str:
     return markdown(head, lines) if lines else NO_RUNS
 
 
-def provenance() -> str:
+def provenance(page: str = "reproduction") -> str:
     """What made the rows of each ledger: data, versions and commits."""
     parts: dict[str, list[pd.DataFrame]] = {}
-    for experiment, frame in own_rows():
+    for experiment, frame in own_rows(page):
         if len(frame):
             parts.setdefault(experiment.ledger, []).append(frame)
     lines = []
@@ -93,10 +95,10 @@ def _distinct(column: pd.Series) -> str:
     return ", ".join(sorted(set(column)))
 
 
-def missing_runs() -> str:
+def missing_runs(page: str = "reproduction") -> str:
     """The runs that have no row yet; empty if there are none."""
     lines = []
-    for experiment, wanted in own_runs():
+    for experiment, wanted in own_runs(page):
         rows = ledger.read(experiment.path(ledger.results_folder()))
         todo = ledger.missing(wanted, rows)
         if todo:

@@ -10,7 +10,12 @@ from typing import Any
 
 from s3c2 import S3C2, baselines, published
 
+from experiments.k_means import KMeansOfRows
+
 AS_PUBLISHED = "as published"
+DEFAULT = "S3C2 default"  # S3C2(K) and nothing else
+AS_IT_COMES = "as it comes"  # its variant without changes
+K_MEANS = "k-means"
 CLUNET_STEPS = published.clunet_training().steps or 0
 REUTERS_DROPOUT = 0.5  # from the paper; 0.1 for the other data sets
 IDEC_MUST_WEIGHT = {"fashion-mnist": 1.0}  # from its authors; 0.1 for the other data sets
@@ -46,13 +51,22 @@ class Sizes:
     uniform: tuple[str, ...] = ("mnist", "fashion-mnist", "reuters")
     budgets: tuple[int, ...] = (100, 200, 500, 1000, 2000, 5000)
     uniform_budgets: tuple[int, ...] = (1000, 5000, 10_000)
-    image_budgets: tuple[int, ...] = (100, 1000, 5000)  # for settings_images
+    image_budgets: tuple[int, ...] = (100, 1000, 5000)  # for settings_images and the ablations
     link_sets: int = 5
     few_link_sets: int = 3
+    least: int = 20  # the fewest links of the default
+    wrong: tuple[str, ...] = ("mnist", "letters")  # these have wrong links, so many of them:
+    wrong_budget: int = 1000
+    others: tuple[str, ...] = (
+        "iris", "wine", "breast-cancer", "digits", "vowels", "footwear", "mnist-0-4",
+    )  # fmt: skip
 
 
 FULL = Sizes()
-QUICK = Sizes(("digits",), ("digits",), ("digits",), (100, 500), (200, 1000), (100, 500), 2, 2)
+QUICK = Sizes(
+    ("digits",), ("digits",), ("digits",), (100, 500), (200, 1000), (100, 500), 2, 2,
+    wrong=("digits",), wrong_budget=500, others=("iris", "wine"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,9 +75,9 @@ class Run:
 
     Attributes
     ----------
-    dataset : name for ``s3c2.datasets.load``
+    dataset : name for ``experiments.data.load``
     method : a key of METHODS
-    n_links : number of given links
+    n_links : number of given links; 0 for k-means
     link_seed : seed of the links, and the model's ``random_state``
     must_share : share of must-links among the links; None draws pairs uniformly
     network : "dense" or "convolutional"
@@ -72,6 +86,7 @@ class Run:
     variant : a name for the settings
     changes : parameters that differ from the published ones, in the experiments' own names:
         rows are found by them, so they outlive the names in the library; see ``parameters``
+    flipped : share of the links whose kind is exchanged; None, as 0, exchanges none
     """
 
     dataset: str
@@ -84,6 +99,7 @@ class Run:
     threshold: float | None = None
     variant: str = AS_PUBLISHED
     changes: Mapping[str, Any] = field(default_factory=dict)
+    flipped: float | None = None
 
     def model(self) -> Any:
         """The estimator. The number of clusters and the device are set later."""
@@ -95,7 +111,7 @@ class Run:
 
 def parameters(method: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Changes as parameters of the method's estimator. Names not in the table stay as they are."""
-    table = S3C2_PARAMETERS if method == "S3C2" else {}
+    table = S3C2_PARAMETERS if method in ("S3C2", DEFAULT) else {}
     given = {name: value for name, value in changes.items() if name not in table}
     for name, theirs in table.items():  # in the order of the table
         if name in changes:
@@ -105,26 +121,38 @@ def parameters(method: str, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _s3c2(run: Run) -> Any:
     return S3C2.as_published(
-        1, network=run.network, semi_supervised=run.semi_supervised, dropout=_dropout(run)
+        1,
+        network=run.network,
+        semi_supervised=run.semi_supervised,
+        dropout=_dropout(run),
+        scale=None,  # the data sets are prepared; also below
     )
 
 
 def _d_graph(run: Run) -> Any:
-    return baselines.DGraph(1, network=run.network, dropout=_dropout(run))
+    return baselines.DGraph(1, network=run.network, scale=None, dropout=_dropout(run))
 
 
 def _dcpr(run: Run) -> Any:
-    return baselines.DCPR(1, network=run.network, dropout=_dropout(run))
+    return baselines.DCPR(1, network=run.network, scale=None, dropout=_dropout(run))
 
 
 def _idec(run: Run) -> Any:
     weight = IDEC_MUST_WEIGHT.get(run.dataset)
     own = {} if weight is None else {"must_weight": weight}
-    return baselines.IDEC(1, network=run.network, cache=PRETRAINED, **own)
+    return baselines.IDEC(1, network=run.network, scale="rms", cache=PRETRAINED, **own)
 
 
 def _nnclustering(run: Run) -> Any:
-    return baselines.NNClustering(1, network=run.network)
+    return baselines.NNClustering(1, network=run.network, scale=None)
+
+
+def _default(run: Run) -> Any:
+    return S3C2(1)  # the shape of the data decides the network
+
+
+def _k_means(run: Run) -> Any:
+    return KMeansOfRows(1)
 
 
 METHODS: dict[str, Callable[[Run], Any]] = {
@@ -133,7 +161,10 @@ METHODS: dict[str, Callable[[Run], Any]] = {
     "DCPR": _dcpr,
     "IDEC": _idec,
     "NNclustering": _nnclustering,
+    DEFAULT: _default,
+    K_MEANS: _k_means,
 }
+IN_THE_PAPER = ("S3C2", "d-graph", "DCPR", "IDEC", "NNclustering")
 
 
 def _dropout(run: Run) -> float | None:
@@ -146,6 +177,8 @@ def grid(
     """A method on every data set, budget and link set."""
     if method == "S3C2":
         settings = {"threshold": published.THRESHOLD, **settings}
+    if method == DEFAULT:
+        settings = {"variant": AS_IT_COMES, **settings}
     for dataset in datasets:
         for n_links in budgets:
             for seed in range(link_sets):
@@ -163,16 +196,21 @@ def shortened(run: Run, steps: int) -> Run:
 
 def _short(run: Run, steps: int) -> dict[str, Any]:
     """Few steps and small networks; for images also small batches and less dropout."""
+    if run.method == K_MEANS:
+        return {}
     if run.method == "IDEC":
         epochs = max(1, steps // 15)
         lengths = {"layer_epochs": epochs, "whole_epochs": epochs, "epochs": epochs, "n_init": 2}
         return {"layers": (64, 10), **lengths}
     if run.network == "dense":
-        names = ("labnet_steps", "clunet_steps") if run.method == "S3C2" else ("steps",)
+        names = ("labnet_steps", "clunet_steps") if "S3C2" in run.method else ("steps",)
         return {"layers": (64, 64, 64), **dict.fromkeys(names, steps)}
     steps = max(1, steps // 2)
     if run.method == "NNclustering":
         return {"steps": steps, "batch_links": 30}
+    if run.method == DEFAULT:
+        return {"labnet_steps": steps, "labnet_links": 60, "clunet_steps": steps,
+                "clunet_links": 30, "clunet_points": 30}  # fmt: skip
     # A dropout of 0.5 is too much for so few steps on 8 × 8 pixels.
     dropout = {"dropout": published.DROPOUT["dense"]}
     if run.method == "S3C2":
@@ -192,7 +230,7 @@ def groups(runs: Sequence[Run], limit: int) -> list[list[Run]]:
     for run in runs:
         changes = as_json(run.changes)
         kind = (run.dataset, run.method, run.network, run.semi_supervised, changes)
-        links = (run.n_links, run.link_seed, run.must_share)
+        links = (run.n_links, run.link_seed, run.must_share, run.flipped)
         kinds.setdefault(kind, {}).setdefault(links, []).append(run)
     found = []
     for families in kinds.values():

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from s3c2 import Links, losses, metrics
@@ -16,6 +18,7 @@ from s3c2.distances import are_must_links
 TEST_PAIRS = 200_000
 PAIR_SEED = 20_260  # the same pairs for every model of a data set
 CHUNK = 20_000  # pairs compared at a time
+BINS = 15  # of the calibration error
 
 
 def test_pairs(y_test: np.ndarray) -> Links:
@@ -59,6 +62,60 @@ def _scores(model, X_test, y_test, pairs, distances) -> dict[str, Any]:
         }
     row = {name: round(value, 5) for name, value in row.items()}
     return row | {"clusters_used": len(np.unique(labels))} | steps(model.history_)
+
+
+def calibration(model: Any, X_test: np.ndarray, y_test: np.ndarray) -> dict[str, float]:
+    """The column ``ece``; none if the model diverged."""
+    if not _fitted(model):
+        return {}
+    return {"ece": round(calibration_error(y_test, model.predict_proba(X_test)), 5)}
+
+
+def calibration_error(y: np.ndarray, p: np.ndarray) -> float:
+    """Expected calibration error: how far the largest probability is from the share that is right.
+
+    Clusters are matched to classes as in ``metrics.acc``. The rows fall into 15 bins of equal width
+    by their largest probability; the error is the mean over bins of |share right − mean
+    probability|, weighted by their rows.
+
+    Parameters
+    ----------
+    y : (n,) classes
+    p : (n, clusters) probabilities
+    """
+    classes, clusters = np.unique(y), np.unique(p.argmax(1))
+    counts = contingency_matrix(y, p.argmax(1))  # (classes, clusters)
+    of_class, of_cluster = linear_sum_assignment(counts, maximize=True)
+    class_of = dict(zip(clusters[of_cluster], classes[of_class]))
+    right = np.array([class_of.get(c) == k for c, k in zip(p.argmax(1), y)], dtype=float)
+    top = p.max(1).astype(float)
+    bins = np.minimum((top * BINS).astype(int), BINS - 1)
+    rows, sure, correct = (
+        np.bincount(bins, weights, BINS) for weights in (np.ones(len(y)), top, right)
+    )
+    return float(np.abs(correct - sure).sum() / rows.sum())
+
+
+def suspicion(model: Any, links: Links, y: np.ndarray) -> dict[str, float]:
+    """Columns ``found_10`` and ``found_20``; none if no link is wrong or the model names none."""
+    wrong = {
+        *map(_pair, links.must[y[links.must[:, 0]] != y[links.must[:, 1]]]),
+        *map(_pair, links.cannot[y[links.cannot[:, 0]] == y[links.cannot[:, 1]]]),
+    }
+    suspicious = getattr(model, "suspicious_links_", None)
+    if not wrong or suspicious is None:
+        return {}
+    order = list(map(_pair, suspicious))
+    return {
+        f"found_{percent}": round(
+            len(wrong.intersection(order[: links.n_links * percent // 100])) / len(wrong), 5
+        )
+        for percent in (10, 20)
+    }
+
+
+def _pair(ends: Any) -> tuple[int, int]:
+    return min(map(int, ends)), max(map(int, ends))
 
 
 def pair_distances(labnet: Any, X: np.ndarray, pairs: Links) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from experiments import printed
 from experiments.claims import CLAIMS, COMPARISONS
 from experiments.experiment import Experiment
 from experiments.figures import (
@@ -30,17 +31,7 @@ CHANGED = {
     "no dropout": ("neither with dropout", "without dropout"),
     "both": ("… and LabNet without dropout", "without dropout, d < 0.3"),
 }
-# ACC / NMI as printed by SpherePair (NeurIPS 2025): CIDEC, which is IDEC with links; SpherePair.
-PRINTED = {
-    ("mnist", 1000): (".880 / .860", ".917 / .828"),
-    ("mnist", 5000): (".954 / .907", ".959 / .899"),
-    ("mnist", 10_000): (".970 / .926", ".970 / .921"),
-    ("fashion-mnist", 1000): (".576 / .603", ".698 / .617"),
-    ("fashion-mnist", 5000): (".638 / .604", ".799 / .709"),
-    ("fashion-mnist", 10_000): (".740 / .682", ".836 / .742"),
-    ("reuters", 1000): (".769 / .605", ".914 / .741"),
-    ("reuters", 5000): (".927 / .783", ".948 / .807"),
-}
+COMPARED = ("CIDEC", "SpherePair")  # CIDEC is IDEC with links
 
 
 def methods(experiment: Experiment) -> str:
@@ -83,9 +74,9 @@ def uniform() -> str:
             here = data[(data["dataset"] == dataset) & (data["n_links"] == n)].set_index("name")
             if len(here):
                 cells = [f"{cell(here, m, 'acc')} / {cell(here, m, 'nmi')}" for m in shown]
-                printed = PRINTED.get((dataset, n), ("–", "–"))
-                lines.append([TITLES[dataset], f"{n:,}", *cells, *printed])
-    head = ["", "links", *shown, "CIDEC as printed", "SpherePair as printed"]
+                by = [printed.entry(dataset, n, name) for name in COMPARED]
+                lines.append([TITLES[dataset], f"{n:,}", *cells, *by])
+    head = ["", "links", *shown, *(f"{name} as printed" for name in COMPARED)]
     return markdown(head, lines) if lines else NO_RUNS
 
 

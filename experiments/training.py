@@ -16,15 +16,15 @@ from s3c2 import fit_many
 from s3c2.errors import DataError
 
 from experiments import data, ledger, scoring
-from experiments.runs import Run, groups
+from experiments.runs import DEFAULT, K_MEANS, Run, groups
 
 
 def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int) -> None:
     """Train the runs that have no row in ``path``, at most ``limit`` together.
 
-    It uses of ``args``: device, precision, quick and budget_seconds.
+    It uses of ``args``: device, precision, quick, budget_seconds, and began, from when they count.
     """
-    began = time.perf_counter()
+    began = time.perf_counter() if args.began is None else args.began
     todo = ledger.missing(runs, ledger.read(path))
     if todo:
         check_precision(path, args.precision)
@@ -68,21 +68,29 @@ def train_group(group: Sequence[Run], path: Path, state: Path, args: argparse.Na
 
     If ``state`` exists, training goes on from there.
     """
-    prepared = data.load(group[0].dataset, group[0].network)
+    first = group[0]
+    prepared = data.load(first.dataset, first.network)
     settings = {
         "n_clusters": prepared.n_clusters, "device": device(args.device),
         "precision": args.precision, "verbose": 1, "checkpoint": state,
     }  # fmt: skip
     models = [run.model().set_params(**settings) for run in group]
-    grid = list(zip(models, data.links_of(group, prepared.y_train)))
+    links = [] if first.method == K_MEANS else data.links_of(group, prepared.y_train)
     began = time.perf_counter()
     try:
-        models = fit_many(prepared.X_train, grid)
+        if first.method == K_MEANS:
+            models = [model.fit(prepared.X_train) for model in models]
+        else:
+            models = fit_many(prepared.X_train, list(zip(models, links)))
     except DataError as error:  # all diverged: write rows without scores, and go on
         tell(str(error))
     seconds = time.perf_counter() - began
     shared = {"seconds_per_run": round(seconds / len(group), 4), "group_size": len(group)}
     scored = scoring.scores(models, prepared.X_test, prepared.y_test, prepared.pairs)
+    if first.method == DEFAULT:
+        for model, score, given in zip(models, scored, links):
+            score |= scoring.calibration(model, prepared.X_test, prepared.y_test)
+            score |= scoring.suspicion(model, given, prepared.y_train)
     ledger.append(
         path,
         [

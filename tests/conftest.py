@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from s3c2 import CluNet, LabNet, Links
+from s3c2 import CluNet, LabNet, Links, clunet_start, clunet_training, labnet_losses
 
 torch.set_num_threads(1)  # two threads only get into each other's way at these sizes
+# Fewer rows beside the links of a batch: the same code on small data, in a fraction of the time.
+labnet_losses.WEAK_PAIRS = clunet_start.BATCH = 64
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +42,7 @@ def blob_links(blobs):
 def small():
     """Settings of S3C2 for a fit that takes a fraction of a second."""
     return {
-        "labnet": LabNet(steps=60, learning_rate=2e-3),
+        "labnet": LabNet(code=False, steps=60, learning_rate=2e-3),
         "clunet": CluNet(steps=150, batch_pairs=60, learning_rate=2e-3),
         "layers": (128, 16),
         "scale": "standard",

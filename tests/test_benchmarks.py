@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from s3c2 import labnet_training
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
-MODULES = ("agreement", "bits", "gpu_profile", "scaling", "stacks", "tables")
+MODULES = ("agreement", "bits", "cost", "gpu_profile", "scaling", "stacks", "tables")
 
 pytestmark = pytest.mark.skipif(
     not BENCHMARKS.is_dir(), reason="the benchmarks are not part of an installed package"
@@ -47,6 +49,7 @@ RUNS = {
         "agreement",
         ("network", "loop"),
     ),
+    "cost": (["--steps", "2"], "cost", ("data", "rows", "network", "part")),
     "scaling": (
         ["--rows", "1000", "--steps", "2", "--repeats", "1", "--rounds", "1"],
         "scaling",
@@ -64,10 +67,11 @@ RUNS = {
 def test_it_writes_the_rows_of_the_kept_table(script, benchmark, tmp_path, monkeypatch):
     arguments, name, keys = RUNS[script]
     monkeypatch.setattr(sys, "argv", [script, *arguments])
+    monkeypatch.setattr(labnet_training, "CODE_LAYERS", (8, 4))
     benchmark(script).main()
     rows, kept = table(tmp_path, name), table(BENCHMARKS / "results", name)
-    if script == "scaling":
-        kept = kept[: len(rows)]  # one number of rows is enough here
+    if script in ("cost", "scaling"):
+        kept = kept[: len(rows)]  # digits, and one number of rows, are enough here
     assert list(rows[0]) == list(kept[0])
     assert [[row[key] for key in keys] for row in rows] == [
         [row[key] for key in keys] for row in kept
@@ -77,6 +81,8 @@ def test_it_writes_the_rows_of_the_kept_table(script, benchmark, tmp_path, monke
         for column, value in row.items():
             if "ms" in column.split("_") or "mb" in column.split("_"):
                 assert float(value) > 0
+    if script == "cost":
+        assert sum(float(row["share"]) for row in rows) == pytest.approx(1, abs=0.02)
     if script == "agreement":
         differences = [row["largest_weight_difference"] for row in rows]
         assert [float(d) for d in differences if d] == [0.0, 0.0]

@@ -15,11 +15,13 @@ from s3c2.labnet_training import LabNetResult
 from s3c2.pairs import AllPairs, LabelledPairs, RandomPairs
 
 CPU = torch.device("cpu")
+EQUATION_3 = {"start": "random", "smoothing": 0, "batch_points": None}  # and nothing else
 
 
 @pytest.fixture(scope="module")
 def labnet(blobs, blob_links):
-    return LabNet(layers=(64, 16), steps=80, learning_rate=2e-3, random_state=0, verbose=0).fit(
+    settings = {"layers": (64, 16), "scale": None, "random_state": 0, "verbose": 0}
+    return LabNet(code=False, steps=80, learning_rate=2e-3, **settings).fit(
         blobs[0], links=blob_links
     )
 
@@ -52,7 +54,7 @@ def test_step_loss_is_equation_3_over_links_and_labelled_pairs(blobs, labnet):
     links = Links(must=links.must, cannot=links.cannot, n_samples=120, cannot_weight=0.25)
     kept = []
     clunet = CluNet(
-        3, layers=(8, 4), dropout=0.0, steps=1, batch_pairs=40, learning_rate=1e-12,
+        3, layers=(8, 4), steps=1, batch_pairs=40, learning_rate=1e-12, **EQUATION_3,
         random_state=0, verbose=0, callbacks=lambda step: kept.append(step.loss),
     ).fit(X, links=links, labnet=labnet)  # fmt: skip
     total, weight = 0.0, 0.0
@@ -93,7 +95,14 @@ def test_equal_sized_clusters_are_what_threshold_0_asks_for():
 def test_the_restart_of_the_lowest_pair_loss_is_kept(blobs, blob_links, labnet):
     X, _ = blobs
     clunet = CluNet(
-        3, layers=(32, 8), steps=60, batch_pairs=60, n_restarts=5, random_state=0, verbose=0
+        3,
+        layers=(32, 8),
+        steps=60,
+        batch_pairs=60,
+        n_restarts=5,
+        scale=None,
+        random_state=0,
+        verbose=0,
     ).fit(X, links=blob_links, labnet=labnet)
     assert clunet.pair_losses_.shape == (5,)
     assert clunet.pair_losses_.max() > clunet.pair_losses_.min()
@@ -116,7 +125,7 @@ def test_diverged_restarts_are_told_and_left_out(blobs, blob_links, labnet, monk
 def test_the_pair_loss_is_equation_3(blobs, labnet):
     X, y = blobs
     links = Links.from_labels(y, 30, random_state=0)
-    clunet = CluNet(3, layers=(8, 4), steps=5, random_state=0, verbose=0)
+    clunet = CluNet(3, layers=(8, 4), steps=5, scale=None, random_state=0, verbose=0)
     clunet.fit(X, links=links, labnet=labnet)
     p = clunet.predict_proba(X).astype(np.float64)
     judged = labelled_pairs(clunet, labnet, links, X, random_pairs(clunet, 200))
@@ -134,8 +143,8 @@ def test_the_pair_loss_is_equation_3(blobs, labnet):
 def test_labnet_keeps_its_own_scaling(blobs, blob_links, monkeypatch):
     """CluNet's pairs are labelled from rows as LabNet scales them, whatever CluNet's scale is."""
     X = blobs[0]
-    labnet = LabNet(layers=(64, 16), steps=60, scale="standard", random_state=0, verbose=0)
-    labnet.fit(X, links=blob_links)
+    labnet = LabNet(code=False, layers=(64, 16), steps=60, scale="standard", random_state=0)
+    labnet.set_params(verbose=0).fit(X, links=blob_links)
     batches, draw = [], LabelledPairs.draw
 
     def watched(self, step):
@@ -153,8 +162,8 @@ def test_labnet_keeps_its_own_scaling(blobs, blob_links, monkeypatch):
         CluNet(121, verbose=0).fit(X, links=blob_links, labnet=labnet)
 
 
-@pytest.mark.parametrize("given", [{}, {"batch_points": 21}])
-def test_all_pairs_give_the_loss_of_random_pairs_in_expectation(blobs, labnet, given):
+@pytest.mark.parametrize("points", [None, 21])
+def test_all_pairs_give_the_loss_of_random_pairs_in_expectation(blobs, labnet, points):
     """Without learning, the mean loss of many batches is eq. (3) over all n × n pairs.
 
     Either way 100 links stand against 1,000 pairs.
@@ -162,8 +171,8 @@ def test_all_pairs_give_the_loss_of_random_pairs_in_expectation(blobs, labnet, g
     X, y = blobs
     links = Links.from_labels(y, 100, random_state=0)
     clunet = CluNet(
-        3, layers=(16, 8), dropout=0.0, steps=300, learning_rate=0.0, random_state=0, verbose=0,
-        **given,
+        3, layers=(16, 8), steps=300, learning_rate=0.0, random_state=0, verbose=0,
+        **EQUATION_3 | {"batch_points": points},
     ).fit(X, links=links, labnet=labnet)  # fmt: skip
     p = clunet.predict_proba(X).astype(np.float64)
     n = len(X)
@@ -187,35 +196,35 @@ def own_network():
 @pytest.mark.parametrize(
     ("clunet", "kind", "rows", "weight"),
     [
-        (CluNet(), RandomPairs, 2000, 1000),
-        (CluNet(network="convolutional"), AllPairs, 100, 1000),
-        (CluNet(network="convolutional", batch_pairs=300), RandomPairs, 600, 300),
-        (CluNet(network="convolutional", batch_points=7), AllPairs, 7, 1000),
-        (CluNet(network="convolutional", batch_points=7, batch_pairs=300), AllPairs, 7, 300),
+        (CluNet(), AllPairs, 100, 1000),
+        (CluNet(batch_points=None), RandomPairs, 2000, 1000),
+        (CluNet(batch_points=None, batch_pairs=300), RandomPairs, 600, 300),
         (CluNet(batch_points=7), AllPairs, 7, 1000),
-        (CluNet(network=own_network()), RandomPairs, 2000, 1000),
+        (CluNet(network="convolutional", batch_points=7, batch_pairs=300), AllPairs, 7, 300),
+        (CluNet(network=own_network()), AllPairs, 100, 1000),
         (S3C2(network="convolutional")._stages()[1], AllPairs, 100, 1000),
         (S3C2.as_published(8, network="convolutional")._stages()[1], RandomPairs, 2000, 1000),
         (S3C2.as_published(8)._stages()[1], RandomPairs, 2000, 1000),
     ],
 )
-def test_convolutional_networks_take_all_pairs_of_some_rows(clunet, kind, rows, weight):
-    """Unless pairs are asked for, as the paper does; either way they weigh as much."""
+def test_pairs_are_all_of_some_rows(clunet, kind, rows, weight):
+    """Unless random pairs are asked for, as the paper does; either way they weigh as much."""
     pairs = random_pairs(clunet, clunet._training().pairs)(500, [0], CPU)
     assert isinstance(pairs, kind)
     assert float(pairs.draw(0).weight.sum()) == pytest.approx(weight, rel=1e-5)
 
 
-def test_a_step_of_a_convolutional_network_takes_100_rows_beside_the_links(monkeypatch):
+def test_a_step_takes_100_rows_beside_the_links(monkeypatch):
     images = np.random.default_rng(0).random((150, 8, 8), dtype=np.float32)
     links = Links.from_labels(np.arange(150) % 2, 60, random_state=0)
     settings = {"network": "convolutional", "batch_links": 20, "verbose": 0, "random_state": 0}
-    labnet = LabNet(steps=1, **settings).fit(images, links=links)
+    labnet = LabNet(code=False, steps=1, **settings).fit(images, links=links)
     taken, take = [], Rows.take_replicas
     monkeypatch.setattr(
         Rows, "take_replicas", lambda self, i: taken.append(i.shape) or take(self, i)
     )
-    for given in ({}, {"batch_pairs": 30}):
+    for given in ({}, {"batch_points": None, "batch_pairs": 30}):
+        given |= {"start": "random", "smoothing": 0}
         CluNet(2, steps=1, **settings, **given).fit(images, links=links, labnet=labnet)
     assert taken == [(1, 40 + 100), (1, 40 + 60)]
 

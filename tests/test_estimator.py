@@ -29,7 +29,7 @@ from s3c2.errors import (
 @pytest.fixture(scope="module")
 def fitted(blobs, blob_links):
     model = S3C2(
-        3, labnet=LabNet(steps=60, learning_rate=2e-3),
+        3, labnet=LabNet(code=False, steps=60, learning_rate=2e-3),
         clunet=CluNet(steps=150, batch_pairs=60, learning_rate=2e-3), layers=(128, 16),
         scale="standard", random_state=0, verbose=0,
     )  # fmt: skip
@@ -113,9 +113,9 @@ class TestFit:
         def rates(network):
             return {layer.rate for layer in network.modules() if isinstance(layer, Dropout)}
 
-        model = S3C2(3, **small).set_params(clunet__dropout=0.0).fit(blobs[0], links=blob_links)
-        assert rates(model.labnet_.encoder_) == {0.1}
-        assert rates(model.clunet_.network_) == {0.0}
+        model = S3C2(3, **small).set_params(clunet__dropout=0.1).fit(blobs[0], links=blob_links)
+        assert rates(model.labnet_.encoder_) == {0.0}
+        assert rates(model.clunet_.network_) == {0.1}
         assert np.array_equal(model.transform(blobs[0]), fitted.transform(blobs[0]))
         assert not np.array_equal(model.predict_proba(blobs[0]), fitted.predict_proba(blobs[0]))
 
@@ -144,6 +144,31 @@ class TestFit:
         one, two = (S3C2(3, **small).fit(X, links=each) for each in (links, twice))
         assert np.isfinite(one.predict_proba(X)).all()
         assert (one.labels_ == two.labels_).all()
+
+
+class TestDefault:
+    def test_it_has_all_parts(self):
+        labnet, clunet = S3C2(4)._stages()
+        assert (labnet.neighbors, labnet.code, labnet.views, labnet.same_share) == (10, 1, 1, 0.25)
+        assert (clunet.start, clunet.views, clunet.batch_points) == ("labnet", True, 100)
+        assert min(labnet.smoothing, clunet.smoothing) > 0
+        assert labnet.dropout == clunet.dropout == 0
+        assert labnet._training().n_steps(3) == clunet._training().n_steps(1) == 2000
+
+    def test_it_finds_the_groups_from_few_links(self, blobs):
+        """Nothing is set but the lengths, and the autoencoder is trained as always."""
+        X, y = blobs
+        stages = []
+        model = S3C2(3, random_state=0, verbose=0, callbacks=lambda s: stages.append(s.stage))
+        model.set_params(labnet__steps=40, clunet__steps=40)
+        model.fit(X, links=Links.from_labels(y, 10, random_state=0))
+        assert adjusted_rand_score(y, model.labels_) > 0.95
+        assert list(dict.fromkeys(stages)) == ["autoencoder", "labnet", "clunet start", "clunet"]
+        assert stages.count("autoencoder") == 50
+        assert set(model.history_["labnet"]) == {
+            "loss", "contrastive", "attraction", "repulsion", "smoothness",
+        }  # fmt: skip
+        assert set(model.history_["clunet"]) == {"loss", "pairs", "smoothness"}
 
 
 class TestRefit:
@@ -270,7 +295,7 @@ class TestAsPublished:
         assert (clunet.batch_links, clunet.batch_pairs, clunet.steps) == (100, 1000, 3000)
         assert (labnet.optimizer, clunet.optimizer) == ("rmsprop", "adam")
         assert labnet.learning_rate == clunet.learning_rate == 1e-3
-        assert clunet._points is None
+        assert clunet.batch_points is None
         assert model.scale is None
         assert not labnet.semi_supervised
 
@@ -282,24 +307,22 @@ class TestAsPublished:
         assert labnet.reconstruction == "sum"
         assert (labnet.batch_links, labnet.batch_pairs, labnet.steps) == (100, 100, 1500)
         # The published pairs are drawn, where the default draws all pairs of some rows.
-        assert model._stages()[1]._points is None
+        assert model.clunet.batch_points is None
         model = S3C2.as_published(10, network="convolutional")
         assert model.labnet.dropout == model.clunet.dropout == 0.5
 
     @pytest.mark.parametrize("network", ["dense", "convolutional"])
     @pytest.mark.parametrize("semi_supervised", [False, True])
-    def test_the_defaults_are_the_same_method(self, network, semi_supervised):
-        as_published = S3C2.as_published(4, network=network, semi_supervised=semi_supervised)
-        default = S3C2(4, network=network).set_params(labnet__semi_supervised=semi_supervised)
-        labnet, clunet = as_published._stages()
-        for one, two in zip((labnet, clunet), default._stages()):
-            assert one._architecture(one.dropout) == two._architecture(two.dropout)
-            assert one._training() == two._training()
-            assert one.learning_rate == two.learning_rate == published.LEARNING_RATE
+    def test_it_has_the_published_training_and_nothing_else(self, network, semi_supervised):
+        model = S3C2.as_published(4, network=network, semi_supervised=semi_supervised)
+        labnet, clunet = model._stages()
         assert labnet._training() == published.labnet_training(network, semi_supervised)
         assert clunet._training() == published.clunet_training()
-        if network == "dense":
-            assert clunet._points is default._stages()[1]._points is None
+        assert labnet.learning_rate == clunet.learning_rate == published.LEARNING_RATE
+        assert labnet.dropout == clunet.dropout == published.DROPOUT[network]
+        assert labnet.semi_supervised == semi_supervised
+        assert (labnet.neighbors, labnet.code, labnet.smoothing, labnet.views) == (0, False, 0, 0)
+        assert (clunet.start, clunet.smoothing, clunet.views) == ("random", 0, False)
 
     def test_every_parameter_may_be_given(self):
         """As a keyword, those of the stages too; nothing else changes."""
@@ -456,7 +479,7 @@ class TestBadInput:
             warnings.simplefilter("error")
             model.fit(X, links=blob_links)
         model.set_params(n_clusters=6)
-        said = r"[1-4] of 6 clusters stayed empty. More links, a lower threshold, no dropout"
+        said = r"[1-4] of 6 clusters stayed empty. More links, a lower threshold or CluNet"
         with pytest.warns(EmptyClustersWarning, match=said) as told:
             model.fit(X, links=blob_links)
         assert told[0].filename == __file__

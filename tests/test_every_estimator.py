@@ -22,8 +22,10 @@ from s3c2.errors import EmptyClustersWarning, LinksError, LinksWarning, StorageE
 
 TINY = {"layers": (8, 4), "scale": "standard", "random_state": 0, "verbose": 0}
 MODELS = {
-    "S3C2": S3C2(3, labnet=LabNet(steps=2), clunet=CluNet(steps=2, n_restarts=2), **TINY),
-    "LabNet": LabNet(steps=2, n_committee=2, **TINY),
+    "S3C2": S3C2(
+        3, labnet=LabNet(code=False, steps=2), clunet=CluNet(steps=2, n_restarts=2), **TINY
+    ),
+    "LabNet": LabNet(code=False, steps=2, n_committee=2, **TINY),
     "CluNet": CluNet(3, steps=2, **TINY),
     "DGraph": DGraph(3, steps=2, **TINY),
     "DCPR": DCPR(3, steps=2, **TINY),
@@ -60,7 +62,7 @@ class TestShape:
 
 class TestStages:
     def test_those_given_are_not_touched(self, blobs, blob_links):
-        labnet, clunet = LabNet(steps=2, dropout=0.2), CluNet(steps=3)
+        labnet, clunet = LabNet(code=False, steps=2, dropout=0.2), CluNet(steps=3)
         before = labnet.get_params(), clunet.get_params()
         model = S3C2(3, labnet=labnet, clunet=clunet, **TINY).fit(blobs[0], links=blob_links)
         assert model.labnet is labnet
@@ -101,7 +103,7 @@ class TestStages:
         X, y = blobs
         links = Links.from_labels(y, 1200, random_state=0)
         model = S3C2(3, clunet=CluNet(steps=2), **TINY)
-        grid = {"labnet__threshold": [0.3, 0.2], "labnet__steps": [2]}
+        grid = {"labnet__threshold": [0.3, 0.2], "labnet__steps": [2], "labnet__code": [False]}
         with sklearn.config_context(enable_metadata_routing=True):
             search = GridSearchCV(model, grid, cv=2, error_score="raise")
             search.fit(X, links=links, sample_id=np.arange(len(X)))
@@ -314,9 +316,9 @@ def test_pair_losses_are_saved(blobs, blob_links, small, tmp_path):
 def test_a_network_for_a_model_that_has_none_of_its_own_is_refused(
     blobs, blob_links, small, tmp_path
 ):
-    model = LabNet(steps=2, layers=(8, 4), verbose=0).fit(blobs[0], links=blob_links)
+    model = LabNet(code=False, steps=2, layers=(8, 4), verbose=0).fit(blobs[0], links=blob_links)
     model.save(tmp_path)
-    with pytest.raises(StorageError, match="has a dense network: leave network= out"):
+    with pytest.raises(StorageError, match="has no network of your own: leave network= out"):
         LabNet.load(tmp_path, network=nn.Linear(5, 3))
 
 
@@ -330,7 +332,7 @@ def test_warnings_show_the_line_of_the_caller(blobs, blob_links, small):
 
 
 def test_labnet_takes_links_in_a_pipeline(blobs, blob_links):
-    labnet = LabNet(steps=2, layers=(8, 4), verbose=0)
+    labnet = LabNet(code=False, steps=2, layers=(8, 4), verbose=0)
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(labnet, KMeans(3, n_init=1, random_state=0))
         assert pipeline.fit(blobs[0], links=blob_links)[-1].labels_.shape == (120,)

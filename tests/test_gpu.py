@@ -88,7 +88,7 @@ def test_convolutional_semi_supervised(quick, batch_pairs):
 def test_a_stack_too_large_for_the_memory_is_split(blobs, monkeypatch):
     X, y = blobs
     links = Links.from_labels(y, 40, random_state=0)
-    stages = {"labnet": LabNet(steps=5), "clunet": CluNet(steps=5)}
+    stages = {"labnet": LabNet(code=False, steps=5), "clunet": CluNet(steps=5)}
     base = S3C2(3, **stages, layers=(64, 32), verbose=0)
     grid = [(clone(base).set_params(random_state=r), links) for r in range(5)]
     real, sizes = scheduling.train, []
@@ -147,7 +147,7 @@ def test_resuming_on_a_gpu(blobs, blob_links, quick, tmp_path, monkeypatch):
 
 def test_a_replica_of_a_stack_is_close_to_the_one_alone(blobs):
     X, y = blobs
-    stages = {"labnet": LabNet(steps=20), "clunet": CluNet(steps=20)}
+    stages = {"labnet": LabNet(code=False, steps=20), "clunet": CluNet(steps=20)}
     base = S3C2(3, **stages, layers=(64, 64, 32), verbose=0)
     grid = [
         (clone(base).set_params(random_state=r), Links.from_labels(y, 20 + 10 * r, random_state=r))
@@ -362,7 +362,7 @@ def test_convolutional_replicas_are_close_to_those_alone(semi_supervised, monkey
     # Without TF32, which rounds what differs in the last bit to what differs in the eleventh.
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     data = load_digits()
-    labnet = LabNet(steps=20, semi_supervised=semi_supervised)
+    labnet = LabNet(code=False, steps=20, semi_supervised=semi_supervised)
     base = S3C2(10, labnet=labnet, clunet=CluNet(steps=20), network="convolutional", scale="unit")
     grid = [
         (
@@ -380,7 +380,7 @@ def test_convolutional_replicas_are_close_to_those_alone(semi_supervised, monkey
 def test_a_diverged_replica_is_seen_in_its_loss(blobs):
     X, y = blobs
     links = Links.from_labels(y, 60, random_state=0)
-    labnet = LabNet(steps=40, semi_supervised=True)
+    labnet = LabNet(code=False, steps=40, semi_supervised=True)
     base = S3C2(3, labnet=labnet, clunet=CluNet(steps=10), layers=(64, 32), verbose=0)
     grid = [
         (clone(base).set_params(labnet__reconstruction_weight=w, random_state=0), links)

@@ -14,7 +14,11 @@ from torch import nn
 from s3c2 import S3C2, LabNet, Links
 from s3c2.errors import StorageError
 
-QUICK = {"layers": (64, 16), "steps": 80, "learning_rate": 2e-3, "random_state": 0, "verbose": 0}
+QUICK = {
+    "code": False, "layers": (64, 16), "steps": 80, "learning_rate": 2e-3, "random_state": 0,
+    "verbose": 0,
+}  # fmt: skip
+LINKS_ALONE = {"neighbors": 0, "smoothing": 0}
 
 
 @pytest.fixture(scope="module")
@@ -68,9 +72,9 @@ def test_distance_and_same_agree_with_the_threshold(fitted, blobs):
 def test_every_combination_learns_digits(digits, network, semi_supervised):
     X, y = digits
     links = Links.from_labels(y, 300, random_state=0)
-    labnet = LabNet(
-        network=network, semi_supervised=semi_supervised, layers=(64, 32), steps=120, dropout=0.1,
-        batch_links=50, batch_pairs=20, reconstruction_weight=0.005, random_state=0, verbose=0,
+    labnet = LabNet.as_published(network, semi_supervised, dropout=0.1).set_params(
+        layers=(64, 32), steps=120, batch_links=50, batch_pairs=20, reconstruction_weight=0.005,
+        random_state=0, verbose=0,
     ).fit(X, links=links)  # fmt: skip
     assert labnet.rates(Links.from_labels(y, 1000, random_state=5), X).accuracy > 0.85
     assert ("reconstruction" in labnet.history_) == semi_supervised
@@ -87,27 +91,30 @@ def test_semi_supervised_loss_is_equation_2(blobs, blob_links):
     def keep(step):
         kept.setdefault("terms", {k: float(v) for k, v in step.terms.items()})
 
-    LabNet(semi_supervised=True, callbacks=keep, **{**QUICK, "steps": 1}).fit(X, links=blob_links)
+    once = {**QUICK, **LINKS_ALONE, "steps": 1, "scale": None, "semi_supervised": True}
+    LabNet(callbacks=keep, **once).fit(X, links=blob_links)
     terms = kept["terms"]
     assert terms["loss"] == pytest.approx(terms["contrastive"] + 0.05 * terms["reconstruction"])
     # A network with small weights reconstructs near 0, so a pair costs about 2·E‖x‖².
     assert terms["reconstruction"] == pytest.approx(2 * (X**2).sum(1).mean(), rel=0.35)
-    mean = {**QUICK, "steps": 1, "reconstruction": "mean"}
     kept.clear()
-    LabNet(semi_supervised=True, callbacks=keep, **mean).fit(X, links=blob_links)
+    LabNet(callbacks=keep, reconstruction="mean", **once).fit(X, links=blob_links)
     assert kept["terms"]["reconstruction"] == pytest.approx(terms["reconstruction"] / 5, rel=1e-5)
 
 
-def test_published_lengths(blobs):
+def test_lengths(blobs):
     X, y = blobs
     links = Links.from_labels(y, 300, random_state=0)
-    small = {"layers": (8, 4), "random_state": 0, "verbose": 0}
+
+    def n_steps(labnet):
+        labnet.set_params(layers=(8, 4), random_state=0, verbose=0)
+        return len(labnet.fit(X, links=links).history_["loss"])
+
     # 100 epochs of two batches (256 and 44 links); semi-supervised, of six batches of 50.
-    assert len(LabNet(**small).fit(X, links=links).history_["loss"]) == 200
-    semi = LabNet(semi_supervised=True, **small).fit(X, links=links)
-    assert len(semi.history_["loss"]) == 600
-    assert len(LabNet(epochs=3, **small).fit(X, links=links).history_["loss"]) == 6
-    assert len(LabNet(epochs=3, steps=5, **small).fit(X, links=links).history_["loss"]) == 5
+    assert n_steps(LabNet.as_published()) == 200
+    assert n_steps(LabNet.as_published(semi_supervised=True)) == 600
+    assert n_steps(LabNet(code=False, epochs=3)) == 6
+    assert n_steps(LabNet(code=False, epochs=3, steps=5)) == 5
 
 
 def test_own_encoder_and_decoder(blobs, blob_links):
@@ -163,7 +170,7 @@ def test_save_and_load(fitted, blobs, tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"network": "recurrent"}, "'network' parameter of LabNet must be one of 'dense'"),
+        ({"network": "recurrent"}, "'network' parameter of LabNet must be one of 'auto', 'dense'"),
         ({"dropout": 1.5}, r"'dropout' .* range \[0, 0.99\]. Got 1.5"),
         ({"threshold": -1}, "'threshold' .* Got -1"),
         ({"steps": 2.5}, "'steps' .* must be an int .* Got 2.5"),

@@ -14,10 +14,10 @@ ROOT = Path(s3c2.__file__).parent
 LAYERS = (
     {"errors", "naming", "published", "parameters", "links", "data", "files", "metrics"},
     {"engine"},
-    {"losses", "networks", "pairs", "prior", "reading", "distances", "datasets"},
+    {"losses", "networks", "pairs", "prior", "reading", "representation", "distances", "datasets"},
     {
-        "fitting", "saving", "surface", "threshold", "pretraining", "cluster_training",
-        "labnet", "labnet_training", "clunet", "clunet_training", "clunet_start",
+        "fitting", "saving", "surface", "suspicion", "threshold", "pretraining", "cluster_training",
+        "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_training", "clunet_start",
     },
     {"estimator", "baselines", "tuning"},
     {"cli", "report"},

@@ -27,8 +27,8 @@ VALUES = [
 ]  # fmt: skip
 TINY = {"layers": (4, 2), "verbose": 0, "random_state": 0}
 MODELS = {
-    "S3C2": S3C2(2, labnet=LabNet(steps=1), clunet=CluNet(steps=1), **TINY),
-    "LabNet": LabNet(steps=1, **TINY),
+    "S3C2": S3C2(2, labnet=LabNet(code=False, steps=1), clunet=CluNet(steps=1), **TINY),
+    "LabNet": LabNet(code=False, steps=1, **TINY),
     "CluNet": CluNet(2, steps=1, **TINY),
     "DGraph": DGraph(2, steps=1, n_neighbors=1, **TINY),
     "DCPR": DCPR(2, steps=1, **TINY),
@@ -51,7 +51,7 @@ CASES = [
 def data():
     X = np.random.default_rng(0).normal(size=(120, 3)).astype(np.float32)
     links = Links(must=[(0, 1), (2, 3)], cannot=[(0, 2), (1, 3)], n_samples=120)
-    return X, links, LabNet(steps=1, **TINY).fit(X, links=links)
+    return X, links, LabNet(code=False, steps=1, **TINY).fit(X, links=links)
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +123,8 @@ def test_what_the_memory_cannot_hold_is_refused(kind, name, value, data):
     model = type(MODELS[kind])(**{**MODELS[kind].get_params(deep=False), name: value})
     if (kind, name) == ("LabNet", "epochs"):
         model.set_params(steps=None)  # it would win
+    if (kind, name) == ("LabNet", "batch_pairs"):
+        model.set_params(semi_supervised=True)  # there are no such pairs otherwise
     with pytest.raises(ValueError, match=f"'{name}' parameter of {kind} .*memory") as refused:
         fit(model, X, links, labnet)
     assert "this machine has 4" in str(refused.value)
@@ -146,7 +148,7 @@ def test_a_device_that_is_not_there(device, data):
 
 def test_the_cpu_by_another_name(data):
     X, links, labnet = data
-    same = LabNet(steps=1, device=torch.device("cpu"), **TINY).fit(X, links=links)
+    same = LabNet(code=False, steps=1, device=torch.device("cpu"), **TINY).fit(X, links=links)
     assert (same.transform(X) == labnet.transform(X)).all()
 
 

@@ -18,8 +18,8 @@ from s3c2.pairs import NeighbourPairs
 from s3c2.prior import find_neighbours, worst_change
 
 QUICK = {
-    "labnet": LabNet(neighbors=5, smoothing=0.1, dropout=0.0, steps=30, learning_rate=2e-3),
-    "clunet": CluNet(start="labnet", smoothing=0.1, dropout=0.0, steps=30, batch_points=16),
+    "labnet": LabNet(neighbors=5, code=False, steps=30, learning_rate=2e-3),
+    "clunet": CluNet(steps=30, batch_points=16),
     "layers": (32, 16), "scale": "standard", "random_state": 0, "verbose": 0,
 }  # fmt: skip
 
@@ -106,7 +106,7 @@ class TestWorstChange:
 def test_the_loss_of_the_prior_is_what_it_says(blobs, blob_links):
     kept = {}
     LabNet(
-        neighbors=5, prior_weight=0.7, same_share=0.25, smoothing=0.2, dropout=0.0, steps=1,
+        neighbors=5, code=False, prior_weight=0.7, same_share=0.25, smoothing=0.2, steps=1,
         layers=(16, 8), random_state=0, verbose=0,
         callbacks=lambda step: kept.update({k: float(v) for k, v in step.terms.items()}),
     ).fit(blobs[0], links=blob_links)  # fmt: skip
@@ -119,12 +119,13 @@ def test_few_links_go_far():
     """With 20 links on digits: what neighbours add to what the links say."""
     X, y = load_digits(n_class=5, return_X_y=True)
     links = Links.from_labels(y, 20, random_state=0)
-    short = {"labnet__steps": 150, "clunet__steps": 150}
-    shared = {"layers": (64, 64, 32), "scale": "together", "random_state": 0, "verbose": 0}
-    with_prior = S3C2(5, labnet=LabNet.recommended(), clunet=CluNet.recommended(), **shared)
+    how = {
+        "layers": (64, 64, 32), "scale": "together", "random_state": 0, "verbose": 0,
+        "labnet__steps": 150, "labnet__code": False, "clunet__steps": 150,
+    }  # fmt: skip
     found = [
-        adjusted_rand_score(y, model.set_params(**short).fit_predict(X, links=links))
-        for model in (with_prior, S3C2(5, labnet=LabNet(), clunet=CluNet(), **shared))
+        adjusted_rand_score(y, model.set_params(**how).fit_predict(X, links=links))
+        for model in (S3C2(5), S3C2.as_published(5))
     ]
     assert found[0] > 0.8
     assert found[0] > found[1] + 0.2
@@ -181,8 +182,8 @@ def test_clunet_begins_with_labnets_layers(network, layers):
     X = rng.uniform(size=(40, 8, 8) if network == "convolutional" else (40, 8)).astype(np.float32)
     links = Links.from_labels(np.arange(40) % 3, 30, random_state=0)
     model = S3C2(
-        3, labnet=LabNet(steps=3, dropout=0.0),
-        clunet=CluNet(start="labnet", steps=1, dropout=0.0, learning_rate=1e-12),
+        3, labnet=LabNet(code=False, steps=3),
+        clunet=CluNet(steps=1, learning_rate=1e-12),
         network=network, layers=layers, random_state=0, verbose=0,
     ).fit(X, links=links)  # fmt: skip
     first = [next(m for m in net.modules() if isinstance(m, nn.Linear | nn.Conv2d))
@@ -211,6 +212,10 @@ def test_smoothing_makes_posteriors_smooth(blobs, blob_links):
         {"clunet__batch_points": None, "clunet__batch_pairs": 50},
         {"clunet__cache_memory": 40 * 16 * 4},  # a sample of the rows
         {"clunet__n_restarts": 2},
+        {"labnet__semi_supervised": True},
+        {"labnet__n_committee": 2},
+        {"labnet__neighbors": 0, "labnet__smoothing": 0},  # CluNet's smoothing finds its own
+        {"clunet__start": "random"},
         {"n_clusters": 1},
     ],
 )
@@ -230,8 +235,8 @@ def test_constant_and_duplicate_rows(X):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"neighbors": 3, "semi_supervised": True}, "'neighbors' .* does not go with semi_superv"),
-        ({"smoothing": 0.1}, "'smoothing' .* needs the distances of neighbors"),
+        ({"neighbors": 0}, "'smoothing' .* set neighbors=10, or smoothing=0"),
+        ({"neighbors": 0, "smoothing": 0.1}, "'smoothing' .* needs the distances of 'neighbors'"),
         ({"neighbors": -1}, "'neighbors' .* must be an int"),
     ],
 )

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from s3c2 import S3C2, CluNet, LabNet
-from s3c2.baselines import IDEC
+from s3c2.baselines import IDEC, DGraph
 from s3c2.data.arrays import ArrayPreparation
 from s3c2.data.images import ImagePreparation
 from s3c2.data.tables import TablePreparation
@@ -25,7 +25,10 @@ from s3c2.files import atomic
 from s3c2.files import model_files as storage
 
 TINY = {"layers": (8, 4), "random_state": 0, "verbose": 0}
-KINDS = {"S3C2": S3C2, "LabNet": LabNet, "CluNet": CluNet, "IDEC": IDEC}
+KINDS = {
+    "S3C2": S3C2, "LabNet": LabNet, "CluNet": CluNet, "IDEC": IDEC, "robust": DGraph,
+    "topics": DGraph,
+}  # fmt: skip
 TABLE = TablePreparation(tuple("abcde"), "id")
 
 
@@ -34,10 +37,10 @@ def files(blobs, blob_links, tmp_path_factory):
     """(content, tensors) of a file of each kind."""
     X, links = blobs[0], blob_links
     frame = pd.DataFrame(X, columns=list("abcde"))
-    labnet = LabNet(steps=2, scale="standard", **TINY).fit(frame, links=links)
+    labnet = LabNet(code=False, steps=2, scale="standard", **TINY).fit(frame, links=links)
     s3c2 = S3C2(
-        3, labnet=LabNet(steps=2, n_committee=2, semi_supervised=True), clunet=CluNet(steps=2),
-        scale="unit", **TINY,
+        3, labnet=LabNet(code=False, steps=2, n_committee=2, semi_supervised=True),
+        clunet=CluNet(steps=2), scale="unit", **TINY,
     )  # fmt: skip
     idec = IDEC(3, epochs=1, layer_epochs=1, whole_epochs=1, n_init=1, **TINY)
     models = {
@@ -45,9 +48,12 @@ def files(blobs, blob_links, tmp_path_factory):
         "LabNet": labnet,
         "CluNet": CluNet(3, steps=2, **TINY).fit(frame, links=links, labnet=labnet),
         "IDEC": idec.fit(X, links=links),
+        "robust": DGraph(3, steps=2, **TINY).fit(X, links=links),
+        "topics": DGraph(3, steps=2, scale="topics", **TINY).fit(abs(X).round(), links=links),
     }
     models["S3C2"].preparation_ = TABLE.to_json()
     found = {}
+    assert [models[kind].scale_ for kind in ("robust", "topics")] == ["robust", "topics"]
     for kind, model in models.items():
         folder = tmp_path_factory.mktemp(kind)
         model.save(folder)
@@ -75,10 +81,13 @@ WRONG = {
 }  # fmt: skip
 RIGHT = {
     "a module": {"labnet__decoder", "decoder"},
-    "a flag": {"semi_supervised", "labnet__semi_supervised"},
+    "a flag": {
+        "semi_supervised", "labnet__semi_supervised", "code", "labnet__code", "views",
+        "labnet__views", "clunet__views",
+    },
     "a word": {"columns.0", "id_column", "feature_names_in.0"},
     "negative": {"shift", "shift.0", "factor", "factor.0"},
-}
+}  # fmt: skip
 MAY_BE_MISSING = {"random_state", "id_column"}
 
 

@@ -23,8 +23,8 @@ from s3c2.files import model_files as storage
 @pytest.fixture(scope="module")
 def model(blobs, blob_links):
     return S3C2(
-        3, labnet=LabNet(steps=5), clunet=CluNet(steps=5), layers=(16, 8), scale="standard",
-        random_state=0, verbose=0,
+        3, labnet=LabNet(code=False, steps=5), clunet=CluNet(steps=5), layers=(16, 8),
+        scale="standard", random_state=0, verbose=0,
     ).fit(blobs[0], links=blob_links)  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def test_names_of_columns_are_kept(blobs, blob_links, small, tmp_path):
 def test_convolutional_semi_supervised(tmp_path):
     X = np.random.default_rng(0).uniform(size=(30, 8, 8))
     model = S3C2(
-        2, labnet=LabNet(semi_supervised=True, steps=2), clunet=CluNet(steps=2),
+        2, labnet=LabNet(code=False, semi_supervised=True, steps=2), clunet=CluNet(steps=2),
         network="convolutional", random_state=0, verbose=0,
     )  # fmt: skip
     model.fit(X, links=Links(must=[(0, 1)], cannot=[(1, 2)], n_samples=30)).save(tmp_path)

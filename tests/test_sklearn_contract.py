@@ -65,7 +65,7 @@ class RuleLinked(RuleLinks, S3C2):
 
 
 RULE_LINKED = RuleLinked(
-    2, labnet=LabNet(steps=60, learning_rate=5e-3),
+    2, labnet=LabNet(code=False, steps=60, learning_rate=5e-3),
     clunet=CluNet(steps=80, batch_pairs=60, learning_rate=5e-3), layers=(32, 32, 16),
     scale="standard", contradictions="drop", random_state=0, verbose=0,
 )  # fmt: skip

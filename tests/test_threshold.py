@@ -10,7 +10,10 @@ from s3c2 import LabNet, Links
 from s3c2.errors import LinksWarning
 from s3c2.threshold import calibrated_threshold, folds_for_threshold
 
-QUICK = {"layers": (64, 16), "steps": 80, "learning_rate": 2e-3, "random_state": 0, "verbose": 0}
+QUICK = {
+    "code": False, "layers": (64, 16), "steps": 80, "learning_rate": 2e-3, "random_state": 0,
+    "verbose": 0,
+}  # fmt: skip
 
 
 def test_largest_threshold_that_secures_the_cl_rate():
@@ -51,7 +54,7 @@ def test_a_collapsed_labnet_falls_back(many_blobs):
 
     X, y = many_blobs
     links = Links.from_labels(y, 300, random_state=0)
-    labnet = LabNet(network=Collapsed(), threshold="auto", steps=3, verbose=0)
+    labnet = LabNet(network=Collapsed(), threshold="auto", code=False, steps=3, verbose=0)
     with pytest.warns(LinksWarning, match="takes T = 0.3.*does not tell them apart"):
         labnet.fit(X, links=links)
     assert labnet.threshold_ == 0.3

@@ -20,10 +20,15 @@ def test_links_are_held_out_and_all_rows_stay(blobs, small):
 
 def test_it_tells_good_settings_from_bad(blobs, small):
     X, y = blobs
+    published = {"clunet__start": "random", "clunet__smoothing": 0}  # T alone decides
     links = Links.from_labels(y, 60, random_state=0)
     good, bad = (
         cross_validate_links(
-            S3C2(3, **small).set_params(labnet__threshold=T), X, links, k=2, random_state=0
+            S3C2(3, **small).set_params(labnet__threshold=T, **published),
+            X,
+            links,
+            k=2,
+            random_state=0,
         )
         for T in (0.3, 1e9)
     )

@@ -13,7 +13,7 @@ from functools import partial
 
 from experiments.experiment import Experiment
 from experiments.plots import draw_methods
-from experiments.runs import METHODS, Run, Sizes, grid
+from experiments.runs import IN_THE_PAPER, Run, Sizes, grid
 
 
 def runs(sizes: Sizes) -> list[Run]:
@@ -24,7 +24,7 @@ def runs(sizes: Sizes) -> list[Run]:
     return [
         *of_images("S3C2"),
         *of_images("S3C2", semi_supervised=True),
-        *(run for method in METHODS if method != "S3C2" for run in of_images(method)),
+        *(run for method in IN_THE_PAPER if method != "S3C2" for run in of_images(method)),
     ]
 
 

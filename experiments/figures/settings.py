@@ -82,7 +82,7 @@ def draw(rows: Rows, order: Sequence[str] = ORDER) -> Drawing:
             index="variant", columns="n_links", values="nmi"
         )
         nmi = here.reindex(index=list(order), columns=budgets).to_numpy(float)
-        _cells(axes, nmi, nmi - nmi[order.index(AS_PUBLISHED)])
+        cells(axes, nmi, nmi - nmi[order.index(AS_PUBLISHED)])
         axes.set_title(TITLES[dataset], fontsize=10)
         axes.set_xticks(range(len(budgets)), [short(n) for n in budgets], fontsize=8)
         axes.set_yticks(range(len(order)), order, fontsize=8)
@@ -91,7 +91,7 @@ def draw(rows: Rows, order: Sequence[str] = ORDER) -> Drawing:
     return data, figure
 
 
-def _cells(axes: Axes, nmi: np.ndarray, gain: np.ndarray) -> None:
+def cells(axes: Axes, nmi: np.ndarray, gain: np.ndarray) -> None:
     """A cell for each variant and number of links: (variants, budgets)."""
     axes.imshow(gain, cmap="PuOr", vmin=-0.4, vmax=0.4, aspect="auto")
     for (line, column), value in np.ndenumerate(nmi):

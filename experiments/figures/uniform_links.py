@@ -9,6 +9,10 @@ sets. Rows in results/uniform.csv.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pandas as pd
+
 from experiments.experiment import Experiment
 from experiments.ledger import Rows
 from experiments.plots import (
@@ -21,7 +25,7 @@ from experiments.plots import (
     summary,
     table,
 )
-from experiments.runs import METHODS, Run, Sizes, grid
+from experiments.runs import IN_THE_PAPER, Run, Sizes, grid
 
 SHOWN = {"acc": "ACC", "nmi": "NMI"}
 
@@ -29,15 +33,15 @@ SHOWN = {"acc": "ACC", "nmi": "NMI"}
 def runs(sizes: Sizes) -> list[Run]:
     return [
         run
-        for method in METHODS
+        for method in IN_THE_PAPER
         for run in grid(
             method, sizes.uniform, sizes.uniform_budgets, sizes.link_sets, must_share=None
         )
     ]
 
 
-def draw(rows: Rows) -> Drawing:
-    data = summary(table(rows), ("dataset", "name", "n_links"), ("acc", "nmi", "ari"))
+def draw(rows: Rows, read: Callable[[Rows], pd.DataFrame] = table) -> Drawing:
+    data = summary(read(rows), ("dataset", "name", "n_links"), ("acc", "nmi", "ari"))
     names = known(data["dataset"])
     figure, axes_of = grid_of_axes(len(SHOWN), max(1, len(names)), sharey="row")
     for (score, label), line in zip(SHOWN.items(), axes_of):

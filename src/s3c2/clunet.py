@@ -19,12 +19,11 @@ from s3c2.fitting import begin, digest_of_module
 from s3c2.labnet import LabNet
 from s3c2.labnet_training import LabNetResult
 from s3c2.links import Links
-from s3c2.parameters import NETWORKS, check_choice, check_memory, check_number
+from s3c2.parameters import NETWORKS, check_choice, check_flag, check_memory, check_number
 from s3c2.reading import Reading
-from s3c2.surface import ClusterResult, LinkClusterer
+from s3c2.surface import ClusterResult, LinkClusterer, usual_steps
 
 CACHE_MEMORY = 2**27
-CONVOLUTIONAL_POINTS = 100
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -41,25 +40,25 @@ class CluNet(LinkClusterer):
     n_restarts : int, default=1
         Number of CluNets that start from weights of their own; the one of the lowest pair loss is
         kept, and ``pair_losses_`` holds the losses of all.
-    start : {"random", "labnet"}, default="random"
-        Begin with random weights, the paper's way, or with LabNet's hidden layers and an output
-        that agrees with k-means on its representation: better where clusters are many.
-    smoothing : float, default=0
+    start : {"labnet", "random"}, default="labnet"
+        Begin with LabNet's hidden layers and an output that agrees with a clustering of its
+        representation, or with random weights, the paper's way.
+    smoothing : float, default=0.1
         Weight of KL(p(x) ‖ p(x + r)), where r is the change of x, within a third of the distance to
         its 10th neighbour, that moves p most. It wants ``start="labnet"``: from random weights it
         may end in one cluster.
-    dropout : float, optional
-        After each hidden layer. By default the published 0.1 (dense) or 0.5 (convolutional); 0 is
-        what the authors' script does.
+    views : bool, default=True
+        Show images a little shifted, turned and scaled, each time anew.
+    dropout : float, default=0
+        After each hidden layer.
     steps : int, optional
-        By default the published 3,000.
-    batch_links, batch_pairs : int, optional
-        Given links and random pairs in a batch, by default the published 100 and 1,000.
-    batch_points : int, optional
-        Draw so many rows instead and label all their pairs: the same loss in expectation, for far
-        fewer rows through the network. By default 100 for convolutional networks, unless
-        ``batch_pairs`` is given; others draw pairs.
-    optimizer : {"adam", "rmsprop"}, optional
+        By default 1,000, and 2,500 for 5,000 rows or more.
+    batch_links, batch_pairs : int, default=100 and 1000
+        Given links in a batch, and how many links the other pairs in it weigh as much as.
+    batch_points : int or None, default=200
+        The other pairs are all pairs of so many random rows: the same loss in expectation as that
+        of random pairs, for far fewer rows through the network. None draws ``batch_pairs`` pairs.
+    optimizer : {"adam", "rmsprop"}, default="adam"
     learning_rate : float, default=1e-3
     cache_memory : int, default=2**27
         Bytes for LabNet's representation, which is computed once. If all rows do not fit, the
@@ -81,14 +80,15 @@ class CluNet(LinkClusterer):
     _stage: ClassVar = "clunet"
 
     n_restarts: int = 1
-    start: str = "random"
-    smoothing: float = 0.0
-    dropout: float | None = None
+    start: str = "labnet"
+    smoothing: float = 0.1
+    views: bool = True
+    dropout: float = 0.0
     steps: int | None = None
-    batch_links: int | None = None
-    batch_pairs: int | None = None
-    batch_points: int | None = None
-    optimizer: str | None = None
+    batch_links: int = 100
+    batch_pairs: int = 1000
+    batch_points: int | None = 200
+    optimizer: str = "adam"
     learning_rate: float = published.LEARNING_RATE
     cache_memory: int = CACHE_MEMORY
 
@@ -98,18 +98,19 @@ class CluNet(LinkClusterer):
         check_choice(cls(network=network), "network", NETWORKS)
         how = published.clunet_training()
         return cls(
+            network=network,
+            scale=None,
+            start="random",
+            smoothing=0.0,
+            views=False,
             dropout=published.DROPOUT[network] if dropout is None else dropout,
-            steps=how.steps,
+            steps=how.n_steps(1),
             batch_links=how.links,
             batch_pairs=how.pairs,
+            batch_points=None,
             optimizer=how.optimizer,
             learning_rate=published.LEARNING_RATE,
         )
-
-    @classmethod
-    def recommended(cls) -> Self:
-        """A CluNet that begins where LabNet ended, and is smooth around rows."""
-        return cls(start="labnet", smoothing=0.1, dropout=0.0, steps=1500, batch_points=100)
 
     def fit(
         self,
@@ -124,7 +125,7 @@ class CluNet(LinkClusterer):
 
         Parameters
         ----------
-        X : (n, columns), (n, h, w) or (n, channels, h, w)
+        X : (n, columns); images (n, h, w), (n, channels, h, w) or (n, h, w, channels)
         y : ignored
         links : Links
         sample_id : (n,), optional
@@ -139,7 +140,7 @@ class CluNet(LinkClusterer):
         fitting = begin([self], X, [links], sample_id=sample_id, y=y, beside=beside)
         rows_of_labnet = Rows(read.X, read.shape, read.scaling, fitting.rows.device)
         return fitting.train_one(
-            lambda this: fit_clunets([self], [learned], this, None, rows_of_labnet)
+            lambda this: fit_clunets(this.models, [learned], this, None, rows_of_labnet)
         )
 
     # Training
@@ -148,40 +149,39 @@ class CluNet(LinkClusterer):
         super()._check_parameters()
         check_choice(self, "start", ("random", "labnet"))
         check_number(self, "smoothing", 0)
-        check_number(self, "dropout", 0, 0.99, optional=True)
-        for name in ("steps", "batch_links", "batch_pairs"):
-            check_number(self, name, 1, whole=True, optional=True)
+        check_flag(self, "views")
+        check_number(self, "dropout", 0, 0.99)
+        check_number(self, "steps", 1, whole=True, optional=True)
+        for name in ("batch_links", "batch_pairs"):
+            check_number(self, name, 1, whole=True)
         check_number(self, "batch_points", 2, whole=True, optional=True)
-        check_choice(self, "optimizer", (None, *OPTIMIZERS))
+        check_choice(self, "optimizer", tuple(OPTIMIZERS))
         check_number(self, "learning_rate", 0, LARGEST_RATE)
         check_number(self, "n_restarts", 1, whole=True)
         check_number(self, "cache_memory", 1, 2**62, whole=True)
 
+    @property
+    def _needs_links(self) -> bool:
+        return False  # LabNet labels pairs of all rows
+
     def _check_sizes(self, rows: Rows) -> None:
         super()._check_sizes(rows)
-        how, row_bytes, networks = self._training(), self._batch_bytes(rows), int(self.n_restarts)
+        how, row_bytes, networks = (
+            self._training(rows.n),
+            self._batch_bytes(rows),
+            int(self.n_restarts),
+        )
         check_memory(self, "batch_links", 2 * how.links * row_bytes)
         check_memory(self, "batch_pairs", 2 * how.pairs * row_bytes)
-        check_memory(self, "batch_points", 8 * (self._points or 0) ** 2)
+        check_memory(self, "batch_points", 8 * int(self.batch_points or 0) ** 2)
         check_memory(self, "n_restarts", networks * self._replica_bytes(rows))
         check_memory(self, "steps", 4 * networks * (how.steps or 0))  # the history
 
-    @property
-    def _points(self) -> int | None:
-        """Rows whose pairs are all labelled in a step; None where pairs are drawn."""
-        if self.batch_points is not None:
-            return int(self.batch_points)
-        by_default = self._kind == "convolutional" and self.batch_pairs is None
-        return CONVOLUTIONAL_POINTS if by_default else None
-
-    def _training(self) -> published.Training:
-        """Batch, length and optimiser: the published ones, or what the parameters say."""
-        return published.clunet_training().changed(
-            links=self.batch_links,
-            pairs=self.batch_pairs,
-            steps=self.steps,
-            optimizer=self.optimizer,
-        )
+    def _training(self, n_rows: int) -> published.Training:
+        """Batch, length and optimiser."""
+        steps = usual_steps(n_rows) if self.steps is None else int(self.steps)
+        links, pairs = int(self.batch_links), int(self.batch_pairs)
+        return published.Training(links, pairs, steps, None, self.optimizer)
 
     def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
         return self._architecture(self.dropout).build_clusters(shape, int(self.n_clusters), seed)
@@ -197,8 +197,8 @@ class CluNet(LinkClusterer):
         if self.pair_losses_ is not None:
             saved.put_array("clunet.pair_losses", self.pair_losses_)
 
-    def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> ClusterResult:
-        result: ClusterResult = super()._unpack(saved, shape)
+    def _unpack(self, saved: Saved, reading: Reading) -> ClusterResult:
+        result: ClusterResult = super()._unpack(saved, reading)
         if self.n_restarts == 1:
             return result
         length = int(self.n_restarts)

@@ -1,17 +1,13 @@
-"""Where CluNet may begin: with LabNet's hidden layers, and k-means on its representation."""
+"""Where CluNet may begin: with LabNet's hidden layers, and a clustering of its representation."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from s3c2.cluster_training import train_cluster_networks
@@ -21,15 +17,15 @@ from s3c2.engine.run import FitRun
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses
 from s3c2.networks import continued_from, members_of
-from s3c2.pairs import Pool, RandomRows, RowBatch, Twins
+from s3c2.pairs import RandomRows, RowBatch, Twins
 from s3c2.published import Training
+from s3c2.representation import Asked, clusters_of_each
 
 if TYPE_CHECKING:
     from s3c2.clunet import CluNet
     from s3c2.clunet_training import CluNetReplica, Pools
 
-SAMPLE = 10_000  # rows that k-means sees
-STARTS = 5  # of k-means
+SAMPLE = 10_000  # rows that are clustered
 BATCH = 500
 STEPS = 400  # at most, and no more than CluNet has
 
@@ -37,8 +33,8 @@ STEPS = 400  # at most, and no more than CluNet has
 def started_networks(
     settings: CluNet, replicas: Sequence[CluNetReplica], pools: Pools, rows: Rows, run: FitRun
 ) -> list[nn.Module]:
-    """CluNets whose hidden layers are LabNet's and whose output agrees with k-means on h."""
-    targets = [_k_means(pools.of(r), settings, r.seed) for r in replicas]
+    """CluNets whose hidden layers are LabNet's and whose output agrees with a clustering of h."""
+    targets = _targets(settings, replicas, pools)
     at = {id(replica): i for i, replica in enumerate(replicas)}
 
     def build(replica: CluNetReplica) -> nn.Module:
@@ -52,7 +48,7 @@ def started_networks(
         )  # (replicas, sample) each
         return assignment_losses(network, rows, [r.seed for r in some], numbers, clusters)
 
-    steps = min(STEPS, settings._training().n_steps(1))
+    steps = min(STEPS, settings._training(rows.n).n_steps(1))
     how = Training(links=0, pairs=0, steps=steps, epochs=None, optimizer="adam")
     rate = settings.learning_rate
     trained = train_cluster_networks(
@@ -77,19 +73,16 @@ def assignment_losses(
     return losses_of
 
 
-def _k_means(
-    pool: Pool, settings: CluNet, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row numbers of a sample, and the cluster of each by k-means on LabNet's representation."""
-    n = len(pool.h)
-    places = np.arange(n)
-    if n > SAMPLE:
-        places = generator(seed, Purpose.POOL).choice(n, SAMPLE, replace=False)
-    h = pool.h[torch.from_numpy(places).to(pool.h.device)].cpu().numpy()
-    kmeans = KMeans(int(settings.n_clusters), n_init=STARTS, random_state=seed % 2**32)
-    # The sums of two threads are the same in either order, those of more are not.
-    with threadpool_limits(limits=2, user_api="openmp"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
-        labels = kmeans.fit_predict(h).astype(np.int64)
-    numbers = places if pool.numbers is None else pool.numbers.cpu().numpy()[places]
-    return numbers.astype(np.int64), labels
+def _targets(
+    settings: CluNet, replicas: Sequence[CluNetReplica], pools: Pools
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """For each replica row numbers of a sample, and their clusters in LabNet's representation."""
+    numbers, asked = [], []
+    for replica in replicas:
+        pool = pools.of(replica)
+        places = generator(replica.seed, Purpose.POOL).permutation(len(pool.h))[:SAMPLE]
+        h = pool.h[torch.from_numpy(places).to(pool.h.device)].cpu().numpy()
+        seed, threshold = replica.seed % 2**32, replica.labnet.threshold
+        asked.append(Asked(h, int(settings.n_clusters), seed, threshold))
+        numbers.append(places if pool.numbers is None else pool.numbers.cpu().numpy()[places])
+    return [(rows, found.labels) for rows, found in zip(numbers, clusters_of_each(asked))]

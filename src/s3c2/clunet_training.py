@@ -32,7 +32,6 @@ from s3c2.pairs import (
     PairSource,
     Pool,
     RandomPairs,
-    RandomRows,
     Twins,
 )
 from s3c2.prior import Neighbours, find_neighbours, worst_change
@@ -46,7 +45,6 @@ DrawsPairs = Callable[[int, Sequence[int], torch.device], PairSource]
 STAGE = 1  # LabNet's draws are those of stage 0
 JUDGED_PAIRS = 50_000
 NEIGHBORS = 10  # where the smoothing is not told by LabNet
-SMOOTHED = 256  # rows of a batch
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,9 @@ def fit_clunets(
     pools = Pools(settings, rows_of_labnet or fitting.rows)
     groups: dict[int, list[CluNetReplica]] = {
         number: [
-            CluNetReplica(links, derived_seed(seed, Purpose.STAGE, STAGE + r), labnet, seed)
+            CluNetReplica(
+                labnet.links or links, derived_seed(seed, Purpose.STAGE, STAGE + r), labnet, seed
+            )
             for r in range(int(settings.n_restarts))
         ]
         for number, (labnet, links, seed) in enumerate(zip(labnets, fitting.links, fitting.seeds))
@@ -117,7 +117,7 @@ def train_clunets(
     prior: Neighbours | None = None,
 ) -> list[Trained]:
     """Train CluNets on the same rows, in as few stacks as suit the device."""
-    how = settings._training()
+    how = settings._training(rows.n)
     build = None
     if settings.start == "labnet" and settings.n_clusters > 1:
         started = started_networks(settings, replicas, pools, rows, run)
@@ -131,12 +131,12 @@ def train_clunets(
         given = GivenLinks([r.links for r in some], how.links, seeds, rows.device, fresh=True)
         pools.keep_only(some)
         labelled = pools.labelled(some, random_pairs(settings, how.pairs))
-        twins = Twins(network, rows, seeds)
+        twins = Twins(network, rows, seeds, views=settings.views)
         if not settings.smoothing or prior is None:
             return clustering_losses(twins, given, labelled)
         return smooth_losses(twins, given, labelled, prior, float(settings.smoothing))
 
-    drawn = settings._points or 2 * how.pairs
+    drawn = int(settings.batch_points or 2 * how.pairs)
     return train_cluster_networks(
         settings, how, settings.learning_rate, replicas, step_losses, 2 * how.links + drawn,
         rows, run, build,
@@ -161,16 +161,14 @@ def smooth_losses(
     The second is KL(p(x) ‖ p(x + r)), where r is the change within the radius of x that moves p
     most.
     """
-    some = RandomRows(twins.rows.n, SMOOTHED, twins.seeds, twins.rows.device)
 
     def losses_of(step: int | Tensor) -> dict[str, Tensor]:
         batches = links.draw(step).joined(labelled.draw(step))
-        drawn = some.draw(step)
-        *ends, (x, p) = twins(step, *batches, drawn)
+        ends = twins(step, *batches)
         pairs = misclassification(batches, ends)
-        radius = prior.radius[drawn.rows]
-        moved = worst_change(twins.network, x[1], p[1], radius, losses.divergence_of)
-        apart = losses.divergence_of(p[1].detach(), twins.network.without_dropout(moved)).mean(1)
+        (_, rows), ((_, x), (_, p)) = batches[-1].twins, ends[-1]
+        moved = worst_change(twins.network, x, p, prior.radius[rows], losses.divergence_of)
+        apart = losses.divergence_of(p.detach(), twins.network.without_dropout(moved)).mean(1)
         return {"loss": pairs + weight * apart, "pairs": pairs, "smoothness": apart}
 
     return losses_of
@@ -178,7 +176,7 @@ def smooth_losses(
 
 def random_pairs(settings: CluNet, n_pairs: int) -> DrawsPairs:
     """What draws pairs of n rows: random pairs, or all pairs of some rows, which weigh as much."""
-    n_points = settings._points
+    n_points = None if settings.batch_points is None else int(settings.batch_points)
 
     def of(n: int, seeds: Sequence[int], device: torch.device) -> PairSource:
         if n_points is None:

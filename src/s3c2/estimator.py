@@ -27,7 +27,7 @@ from s3c2.labnet import LabNet
 from s3c2.labnet_training import LabNetResult, prior_of, train_labnets, with_thresholds
 from s3c2.links import Links
 from s3c2.parameters import NETWORKS, check_choice, got, is_whole
-from s3c2.reading import Reading, row_shape
+from s3c2.reading import Reading
 from s3c2.surface import SHARED, ClusterResult, LinkClusterer
 
 S = TypeVar("S", LabNet, CluNet)
@@ -50,16 +50,20 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     clunet : CluNet, optional
         Settings of the second stage: restarts, dropout, length and batch of its training. By
         default ``CluNet()``.
-    network : {"dense", "convolutional"} or nn.Module, default="dense"
-        "convolutional" takes images, (n, h, w) or (n, channels, h, w). A module of your own is an
-        encoder, (rows, *shape) → (rows, …), used as LabNet's encoder and, with a softmax layer on
-        top, as CluNet. Each gets a copy that starts from the weights the module has.
+    network : {"auto", "dense", "convolutional"} or nn.Module, default="auto"
+        "auto" is "convolutional" for images, (n, h, w), (n, channels, h, w) or (n, h, w, channels)
+        of at least 4 × 4 pixels, and "dense" for all else. A module of your own is an encoder,
+        (rows, *shape) → (rows, …), used as LabNet's encoder and, with a softmax layer on top, as
+        CluNet. Each gets a copy that starts from the weights the module has.
     layers : tuple of int, default=(256, 256, 256)
         Sizes of the dense networks: hidden layers, then LabNet's representation.
-    scale : {None, "standard", "unit", "together", "rms"}, default=None
-        Scaling learned in ``fit`` and kept with the model: columns to mean 0 and deviation 1, or
-        onto [0, 1]; all numbers by one factor onto [0, 1], or divided by the root of their mean
-        square. Images have one scale for all pixels.
+    scale : {"auto", None, "robust", "standard", "unit", "together", "rms", "topics"}
+        Scaling learned in ``fit`` and kept with the model, by default "auto", which chooses by what
+        X is: "together" (all numbers by one factor onto [0, 1]) for images, and tables whose
+        columns share one range; "topics" (64 main directions of all rows) for counts and tf-idf;
+        "robust" (columns to mean 0 and deviation 1, heavy tails drawn in) for other tables. Also
+        "standard" (the same without care for tails), "unit" (columns onto [0, 1]) and "rms" (all
+        numbers divided by the root of their mean square). Images have one scale for all pixels.
     contradictions : {"raise", "drop"}, default="raise"
         Contradictory links are refused, or left out with a warning that says how many.
     device : str, default="auto"
@@ -82,16 +86,21 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     labnet_, clunet_ : the fitted LabNet and CluNet
     n_clusters_ : number of clusters
     threshold_ : the T in use
+    suspicious_links_ : (links, 2) the given links by row number, those first that the neighbours of
+        their rows contradict most; such links count less in the training
+    link_doubts_ : (links,) how much, from 1 to 0
     history_ : {"labnet": …, "clunet": …}, each a dict of loss terms per step
+    scale_, network_kind_ : the scale and the kind of network in use, where "auto" chose them
     n_features_in_ : number of columns
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from s3c2 import S3C2, CluNet, Links
+    >>> from s3c2 import S3C2, CluNet, LabNet, Links
     >>> X, y = load_digits(n_class=3, return_X_y=True)
-    >>> links = Links.from_labels(y, 300, random_state=0)
-    >>> model = S3C2(3, clunet=CluNet(steps=100), layers=(64, 16), scale="unit", random_state=0)
+    >>> links = Links.from_labels(y, 50, random_state=0)
+    >>> short = {"labnet": LabNet(code=False, steps=100), "clunet": CluNet(steps=100)}
+    >>> model = S3C2(3, **short, layers=(64, 16), random_state=0)  # or S3C2(3), which takes longer
     >>> labels = model.fit_predict(X, links=links)
     >>> model.score(X, links=Links.from_labels(y, 1000, random_state=1)) > 0.8
     True
@@ -100,10 +109,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     _may_differ: ClassVar = (
         "random_state", "labnet__threshold", "labnet__reconstruction_weight",
     )  # fmt: skip
-    _against_empty: ClassVar = (
-        "More links, a lower threshold, no dropout (LabNet(dropout=0), CluNet(dropout=0)) or "
-        "CluNet(n_restarts=5)"
-    )
+    _against_empty: ClassVar = "More links, a lower threshold or CluNet(n_restarts=5)"
 
     labnet: LabNet | None = None
     clunet: CluNet | None = None
@@ -135,9 +141,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         check_choice(cls(n_clusters, network=network), "network", NETWORKS)
         model = cls(
             n_clusters,
-            labnet=LabNet.as_published(network, semi_supervised, dropout),
-            clunet=CluNet.as_published(network, dropout),
+            labnet=_open(LabNet.as_published(network, semi_supervised, dropout)),
+            clunet=_open(CluNet.as_published(network, dropout)),
             network=network,
+            scale=None,
         )
         return model.set_params(**parameters)
 
@@ -148,7 +155,8 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
 
         Parameters
         ----------
-        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w)
+        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w),
+            (n, h, w, c)
         y : ignored
         links : Links
             By row number, or by ids that ``sample_id`` resolves. They are used as given, never
@@ -162,9 +170,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     def _learn(self, fitting: Fitting[S3C2]) -> list[S3C2Result | DataError]:
         """The method, for one model or for many that are trained together."""
         labnets, clunets = zip(*(model._stages() for model in fitting.models))
-        prior = prior_of(labnets[0], fitting.rows)  # neighbours, if the stages ask for them
+        prior = prior_of(labnets[0], fitting)  # what is known without links
         trained = train_labnets(labnets, fitting, prior)  # stage one
-        labelling = with_thresholds(labnets, trained, fitting.rows)  # T
+        n_clusters = int(self.n_clusters)
+        labelling = with_thresholds(labnets, trained, fitting.rows, n_clusters)  # T
         clustering = fit_clunets(clunets, labelling, fitting, prior)  # stage two, and the labels
         return [S3C2Result.of(*both) for both in zip(labelling, clustering)]
 
@@ -177,6 +186,16 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     def threshold_(self) -> float:
         check_is_fitted(self)
         return self.labnet_.threshold_
+
+    @property
+    def suspicious_links_(self) -> NDArray[np.int64] | None:
+        check_is_fitted(self)
+        return self.labnet_.suspicious_links_
+
+    @property
+    def link_doubts_(self) -> NDArray[np.float64] | None:
+        check_is_fitted(self)
+        return self.labnet_.link_doubts_
 
     @property
     def _n_features_out(self) -> int:
@@ -234,6 +253,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         for stage in self._stages():
             stage._check_parameters()
 
+    @property
+    def _needs_links(self) -> bool:
+        return self._stages()[0]._needs_links
+
     def _check_sizes(self, rows: Rows) -> None:
         labnet, clunet = self._stages()
         labnet._check_sizes(rows)
@@ -267,21 +290,31 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         self.clunet_._pack(saved)
         saved.content["preparation"] = self.preparation_
 
-    def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> S3C2Result:
+    def _unpack(self, saved: Saved, reading: Reading) -> S3C2Result:
         labnet, clunet = self._stages()
         preparation = saved.take(
             "preparation", lambda v: v is None or isinstance(v, dict), "an object, or null"
         )
         if preparation is not None:
             gives = preparation_from_json(preparation).prepared_shape
-            if row_shape(self.network, gives) != shape:
-                raise StorageError(f"its preparation gives rows of shape {gives}, not {shape}.")
-        return S3C2Result(labnet._unpack(saved, shape), clunet._unpack(saved, shape), preparation)
+            if gives != reading.input_shape:
+                raise StorageError(
+                    f"its preparation gives rows of shape {gives}, not {reading.input_shape}."
+                )
+        learned = labnet._unpack(saved, reading), clunet._unpack(saved, reading)
+        return S3C2Result(*learned, preparation)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # everything comes out as float32
         return tags
+
+
+def _open(stage: S) -> S:
+    """A stage that takes what it shares from the S3C2 around it."""
+    shared = {field.name: field.default for field in fields(stage) if field.name in SHARED}
+    stage.set_params(**shared)
+    return stage
 
 
 STAGES: dict[str, type[LabNet] | type[CluNet]] = {"labnet": LabNet, "clunet": CluNet}

@@ -17,10 +17,11 @@ from torch import nn
 
 from s3c2.engine.callbacks import as_callbacks
 from s3c2.engine.checkpoint import Checkpoint, digest_of_links, fingerprint
+from s3c2.engine.progress import say
 from s3c2.engine.randomness import seed_from
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
-from s3c2.errors import DataError, LinksError, warn
+from s3c2.errors import DataError, LinksError, LinksWarning, warn
 from s3c2.links import Links
 from s3c2.reading import Reading, read_for_fit
 
@@ -37,7 +38,8 @@ class Fitting(Generic[M]):
 
     Attributes
     ----------
-    models : they differ in what their class allows, at most
+    models : they differ in what their class allows, at most; their network is chosen
+    given : the same models as the user gave them, which get what was learned
     reading, rows : X
     links : of each model, by row number; the same object where they are equal
     seeds : of each model
@@ -45,6 +47,7 @@ class Fitting(Generic[M]):
     """
 
     models: Sequence[M]
+    given: Sequence[M]
     reading: Reading
     rows: Rows
     links: Sequence[Links]
@@ -60,7 +63,7 @@ class Fitting(Generic[M]):
         with self.run:
             outcomes = learn(self)
         failed = {}
-        for number, (model, outcome) in enumerate(zip(self.models, outcomes)):
+        for number, (model, outcome) in enumerate(zip(self.given, outcomes)):
             if isinstance(outcome, DataError):
                 failed[number] = outcome
             else:
@@ -72,7 +75,7 @@ class Fitting(Generic[M]):
         """The only model, trained by this function, or its error."""
         for error in self.train(learn).values():
             raise error
-        return self.models[0]
+        return self.given[0]
 
 
 def begin(
@@ -101,8 +104,9 @@ def begin(
     for model in models:
         model._check_parameters()
     first = models[0]
-    reading, rows = read_for_fit(first, X)
-    first._check_sizes(rows)
+    reading, rows, choices = read_for_fit(first, X)
+    chosen = [model._with_network(reading) for model in models]
+    chosen[0]._check_sizes(rows)
     resolved = _resolved(first, links, rows, sample_id)
     if seeds is None:
         seeds = [seed_from(model.random_state) for model in models]
@@ -112,8 +116,10 @@ def begin(
         settings = [beside, identity(first), *(model._settings() for model in models[1:])]
         checkpoint = Checkpoint(first.checkpoint, fingerprint(settings, rows.X, resolved), seeds)
         seeds = checkpoint.seeds
+    if choices:
+        say(choices, first.verbose)
     run = FitRun(first, as_callbacks(first.callbacks), first.verbose, checkpoint)
-    return Fitting(models, reading, rows, resolved, seeds, run)
+    return Fitting(chosen, models, reading, rows, resolved, seeds, run)
 
 
 def _resolved(
@@ -128,13 +134,21 @@ def _resolved(
         if id(links) not in known:
             found = resolve(model, links, rows.n, sample_id)
             known[id(links)] = equal.setdefault(digest_of_links(found), found)
-            dropped = model.contradictions == "drop"
-            model._look_at_links(links.without_contradictions()[0] if dropped else links)
+            if links is not None:
+                dropped = model.contradictions == "drop"
+                model._look_at_links(links.without_contradictions()[0] if dropped else links)
     return [known[id(links)] for links in every]
 
 
 def resolve(model: LinkEstimator, links: Any, n: int, sample_id: Any) -> Links:
-    """The links by row number of this X, consistent, with both kinds among them."""
+    """The links by row number of this X, consistent, with both kinds among them if need be."""
+    if not model._needs_links and (links is None or getattr(links, "n_links", None) == 0):
+        warn(
+            "There are no links: the clusters follow from the neighbours of the rows alone, and "
+            "may not be the ones you mean. A few links already help: fit(X, links=…).",
+            LinksWarning,
+        )
+        return Links(must=[], cannot=[], n_samples=n)
     if links is None:
         raise LinksError(
             f"{type(model).__name__} learns from links, and got none. "
@@ -144,7 +158,7 @@ def resolve(model: LinkEstimator, links: Any, n: int, sample_id: Any) -> Links:
     # Contradictions are looked for first: their words name the ids that the user gave.
     found: Links = links.check_consistent(model.contradictions).resolve(n, sample_id)
     for kind, count in (("must", found.n_must), ("cannot", found.n_cannot)):
-        if count == 0:
+        if count == 0 and model._needs_links:
             raise LinksError(
                 f"There is no {kind}-link among the {found.n_links} links. Both kinds are "
                 f"needed to tell the same from the different: add some {kind}-links."
@@ -195,7 +209,7 @@ class TrainsInGrids(Protocol):
 
 
 def fit_many(
-    X: Any, configurations: Sequence[tuple[C, Links]], *, sample_id: Any = None
+    X: Any, configurations: Sequence[tuple[C, Links | None]], *, sample_id: Any = None
 ) -> list[C]:
     """Fit every model on X with its links, all of them together.
 
@@ -238,7 +252,11 @@ def fit_many(
     if not configurations:
         return []
     for number, one in enumerate(configurations):
-        if not isinstance(one, tuple | list) or len(one) != 2 or not isinstance(one[1], Links):
+        if (
+            not isinstance(one, tuple | list)
+            or len(one) != 2
+            or not isinstance(one[1], Links | None)
+        ):
             raise TypeError(
                 f"fit_many takes pairs (model, links). Configuration {number} is {one!r}."
             )
@@ -250,7 +268,7 @@ def fit_many(
     models: list[Any] = [clone(model) for model in given]
     links = [one for _, one in configurations]
     fitting = begin(models, X, links, sample_id=sample_id, seeds=seeds)
-    _report(fitting.train(models[0]._learn), len(models))
+    _report(fitting.train(fitting.models[0]._learn), len(models))
     return models
 
 

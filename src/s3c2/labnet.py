@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -17,9 +18,16 @@ from s3c2.distances import are_must_links, link_distances, squared_distances
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.optimizers import LARGEST_RATE, OPTIMIZERS
 from s3c2.engine.rows import Rows
+from s3c2.errors import DataError
 from s3c2.files.saved import Saved
-from s3c2.fitting import begin, check_links
-from s3c2.labnet_training import LabNetResult, prior_of, train_labnets, with_thresholds
+from s3c2.fitting import Fitting, begin, check_links
+from s3c2.labnet_training import (
+    LabNetResult,
+    Suspicion,
+    prior_of,
+    train_labnets,
+    with_thresholds,
+)
 from s3c2.links import Links
 from s3c2.metrics import Rates
 from s3c2.networks import committee_of, members_of, output_size
@@ -31,37 +39,37 @@ from s3c2.parameters import (
     check_module,
     check_number,
     check_value,
+    whole,
 )
-from s3c2.reading import Reading, row_shape
-from s3c2.surface import LinkEstimator
+from s3c2.reading import Reading
+from s3c2.surface import LinkEstimator, usual_steps
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     """Labeling network: a Siamese encoder h in which linked rows are near.
 
-    Trained with the contrastive loss, eq. (1), on the given links; semi-supervised also with a
-    decoder and the reconstruction error over random pairs of rows, eq. (2). A pair is a must-link
-    if d² = ‖h(x) − h(y)‖² < T. The first stage of S3C2, and usable by itself as a pair verifier.
+    Trained with the contrastive loss, eq. (1), on the given links, and on what is known without
+    any: neighbours belong together, most random pairs do not, and small changes of a row do little.
+    A pair is a must-link if d² = ‖h(x) − h(y)‖² < T. The first stage of S3C2, and usable by itself
+    as a pair verifier. ``LabNet.as_published`` is the paper's, which learns from links alone.
 
     Parameters
     ----------
-    threshold : float or "auto", default=0.3
-        T: squared distances below it are must-links. "auto" calibrates it on links that a LabNet
-        did not see: the largest T that labels 95 % of held-out cannot-links right.
+    threshold : float, "clusters" or "auto", default="clusters"
+        T: squared distances below it are must-links. "clusters" takes the one that agrees best with
+        a clustering of h into as many clusters as S3C2 has, and at most the published 0.3, which is
+        taken in a LabNet alone.
+        "auto" calibrates it on links that a LabNet did not see: the largest T that labels 95 % of
+        held-out cannot-links right.
     n_committee : int, default=1
         Number of LabNets whose squared distances are averaged.
-    dropout : float, optional
-        After each hidden layer. By default the published 0.1 (dense) or 0.5 (convolutional).
-    semi_supervised : bool, default=False
-        Learn also from the reconstruction of all rows, eq. (2).
-    reconstruction_weight : float, default=0.05
-        λ of eq. (2).
-    reconstruction : {"sum", "mean"}, default="sum"
-        ‖x̂ − x‖² summed over columns as in the paper, or their mean.
-    neighbors : int, default=0
+    neighbors : int, default=10
         Learn also from so many mutual nearest neighbours of each row, as weak must-links, and from
-        random pairs as weak cannot-links: what is known without any link. 0 is the paper's way.
+        random pairs as weak cannot-links. 0 learns from links alone, as in the paper.
+    code : bool, default=True
+        Look for neighbours also in the code of an autoencoder, which is trained before. It wants
+        many rows, and is left out where there are fewer than 5,000.
     prior_weight : float, default=0.5
         Weight of these weak links against that of the given ones.
     same_share : float, optional
@@ -70,14 +78,25 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     smoothing : float, default=0
         Weight of ‖h(x) − h(x + r)‖², where r is the change of x, within a third of the distance to
         its last neighbour, that moves h most. It needs ``neighbors``.
+    views : bool, default=True
+        Show images a little shifted, turned and scaled, each time anew.
+    dropout : float, default=0
+        After each hidden layer.
+    semi_supervised : bool, default=False
+        Learn also from the reconstruction of all rows, eq. (2).
+    reconstruction_weight : float, default=0.05
+        λ of eq. (2).
+    reconstruction : {"sum", "mean"}, default="sum"
+        ‖x̂ − x‖² summed over columns as in the paper, or their mean.
     decoder : nn.Module, optional
         Your own decoder for ``semi_supervised``; by default the encoder's mirror, or a dense one
         for an own network.
     epochs, steps : int, optional
-        Length of training; ``steps`` wins. By default as published.
-    batch_links, batch_pairs : int, optional
-        Given links, and random pairs for the reconstruction, in a batch. By default as published.
-    optimizer : {"rmsprop", "adam"}, optional
+        Length of training, in walks through the links or in steps; ``steps`` wins. By default
+        1,000 steps, and 2,500 for 5,000 rows or more.
+    batch_links, batch_pairs : int
+        Given links, and random pairs for the reconstruction, in a batch; by default 256 and 200.
+    optimizer : {"adam", "rmsprop"}, default="adam"
     learning_rate : float, default=1e-3
     network, layers, scale, contradictions, device, precision, random_state, verbose, callbacks,
     checkpoint
@@ -87,6 +106,9 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     ----------
     encoder_ : the network h
     threshold_ : the T in use
+    suspicious_links_ : (links, 2) the given links by row number, those first that the neighbours of
+        their rows contradict most; None where links are not judged (see ``neighbors``)
+    link_doubts_ : (links,) how much, from 1 to 0
     history_ : loss terms of each step
     n_features_in_ : number of columns
 
@@ -96,29 +118,31 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     >>> from s3c2 import LabNet, Links
     >>> X, y = load_digits(n_class=3, return_X_y=True)
     >>> links = Links.from_labels(y, 200, random_state=0)
-    >>> labnet = LabNet(scale="unit", epochs=20, random_state=0).fit(X, links=links)
+    >>> labnet = LabNet(code=False, steps=50, random_state=0).fit(X, links=links)
     >>> bool(labnet.same(X[y == 0][:1], X[y == 1][:1])[0])
     False
     >>> labnet.rates(Links.from_labels(y, 1000, random_state=1), X).accuracy > 0.7
     True
     """
 
-    threshold: float | str = published.THRESHOLD
+    threshold: float | str = "clusters"
     n_committee: int = 1
-    dropout: float | None = None
-    semi_supervised: bool = False
-    reconstruction_weight: float = published.RECONSTRUCTION_WEIGHT
-    reconstruction: str = "sum"
-    neighbors: int = 0
+    neighbors: int = 10
+    code: bool = True
     prior_weight: float = 0.5
     same_share: float | None = None
     smoothing: float = 0.0
+    views: bool = True
+    dropout: float = 0.0
+    semi_supervised: bool = False
+    reconstruction_weight: float = published.RECONSTRUCTION_WEIGHT
+    reconstruction: str = "sum"
     decoder: nn.Module | None = None
     epochs: int | None = None
     steps: int | None = None
-    batch_links: int | None = None
-    batch_pairs: int | None = None
-    optimizer: str | None = None
+    batch_links: int = 256
+    batch_pairs: int = 200
+    optimizer: str = "adam"
     learning_rate: float = published.LEARNING_RATE
 
     @classmethod
@@ -129,7 +153,13 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         check_choice(cls(network=network), "network", NETWORKS)
         how = published.labnet_training(network, semi_supervised)
         return cls(
+            network=network,
+            scale=None,
             threshold=published.THRESHOLD,
+            neighbors=0,
+            code=False,
+            smoothing=0.0,
+            views=False,
             dropout=published.DROPOUT[network] if dropout is None else dropout,
             semi_supervised=semi_supervised,
             reconstruction_weight=published.RECONSTRUCTION_WEIGHT,
@@ -137,15 +167,10 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             epochs=how.epochs,
             steps=how.steps,
             batch_links=how.links,
-            batch_pairs=how.pairs or None,
+            batch_pairs=how.pairs or cls.batch_pairs,
             optimizer=how.optimizer,
             learning_rate=published.LEARNING_RATE,
         )
-
-    @classmethod
-    def recommended(cls) -> Self:
-        """A LabNet that learns from neighbours beside the links: far better where links are few."""
-        return cls(neighbors=10, smoothing=0.1, dropout=0.0, steps=1500, optimizer="adam")
 
     def fit(
         self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
@@ -154,17 +179,19 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
         Parameters
         ----------
-        X : (n, columns), (n, h, w) or (n, channels, h, w)
+        X : (n, columns); images (n, h, w), (n, channels, h, w) or (n, h, w, channels)
         y : ignored
         links : Links
         sample_id : (n,), optional
             The rows' ids, if the links speak of ids.
         """
         fitting = begin([self], X, [links], sample_id=sample_id, y=y)
-        prior = prior_of(self, fitting.rows)
-        return fitting.train_one(
-            lambda this: with_thresholds([self], train_labnets([self], this, prior), this.rows)
-        )
+        return fitting.train_one(self._learn)
+
+    def _learn(self, fitting: Fitting[LabNet]) -> list[LabNetResult | DataError]:
+        prior = prior_of(fitting.models[0], fitting)
+        trained = train_labnets(fitting.models, fitting, prior)
+        return with_thresholds(fitting.models, trained, fitting.rows)
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The representation h(x) of each row: (n, dimensions)."""
@@ -222,9 +249,9 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number(self, "threshold", 0, word="auto")
+        check_number(self, "threshold", 0, words=("auto", "clusters"))
         check_number(self, "n_committee", 1, whole=True)
-        check_number(self, "dropout", 0, 0.99, optional=True)
+        check_number(self, "dropout", 0, 0.99)
         check_flag(self, "semi_supervised")
         check_number(self, "reconstruction_weight", 0)
         check_choice(self, "reconstruction", ("sum", "mean"))
@@ -233,37 +260,44 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         check_number(self, "prior_weight", 0)
         check_number(self, "same_share", 0, 0.99, optional=True)
         check_number(self, "smoothing", 0)
-        if self.neighbors and self.semi_supervised:
-            raise ValueError(
-                "The 'neighbors' parameter of LabNet does not go with semi_supervised=True: choose "
-                "one of the two ways to learn from rows without links."
-            )
+        check_flag(self, "code")
+        check_flag(self, "views")
         if self.smoothing and not self.neighbors:
             raise ValueError(
-                "The 'smoothing' parameter of LabNet needs the distances of neighbors: set "
-                "neighbors=10, or smoothing=0."
+                "The 'smoothing' parameter of LabNet needs the distances of 'neighbors': "
+                "set neighbors=10, or smoothing=0."
             )
-        for name in ("epochs", "steps", "batch_links", "batch_pairs"):
+        for name in ("epochs", "steps"):
             check_number(self, name, 1, whole=True, optional=True)
-        check_choice(self, "optimizer", (None, *OPTIMIZERS))
+        for name in ("batch_links", "batch_pairs"):
+            check_number(self, name, 1, whole=True)
+        check_choice(self, "optimizer", tuple(OPTIMIZERS))
         check_number(self, "learning_rate", 0, LARGEST_RATE)
+
+    @property
+    def _needs_links(self) -> bool:
+        return not self.neighbors
 
     def _check_sizes(self, rows: Rows) -> None:
         super()._check_sizes(rows)
-        how, row_bytes, networks = self._training(), self._batch_bytes(rows), int(self.n_committee)
+        how, row_bytes, networks = (
+            self._training(rows.n),
+            self._batch_bytes(rows),
+            int(self.n_committee),
+        )
         check_memory(self, "batch_links", 2 * how.links * row_bytes)
         check_memory(self, "batch_pairs", 2 * how.pairs * row_bytes)
         check_memory(self, "n_committee", networks * self._replica_bytes(rows))
         check_memory(self, "steps", 4 * networks * (how.steps or 0))  # the history
         check_memory(self, "epochs", 4 * networks * (how.epochs or 0))
 
-    def _training(self) -> published.Training:
-        """Batch, length and optimiser: the published ones, or what the parameters say."""
-        return published.labnet_training(self._kind, self.semi_supervised).changed(
-            links=self.batch_links,
-            pairs=self.batch_pairs,
-            steps=self.steps,
-            epochs=self.epochs,
+    def _training(self, n_rows: int) -> published.Training:
+        """Batch, length and optimiser."""
+        return published.Training(
+            links=int(self.batch_links),
+            pairs=int(self.batch_pairs) if self.semi_supervised else 0,
+            steps=usual_steps(n_rows) if self.steps is self.epochs is None else whole(self.steps),
+            epochs=whole(self.epochs),
             optimizer=self.optimizer,
         )
 
@@ -271,28 +305,38 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         super()._set_fitted(reading, result)
         self.encoder_ = result.encoder
         self.threshold_ = result.threshold
+        found = result.suspicion
+        self.suspicious_links_ = None if found is None else found.links
+        self.link_doubts_ = None if found is None else found.doubts
         self.history_ = result.history
-        shape = row_shape(self.network, reading.input_shape)
-        self._n_features_out = output_size(result.encoder, shape)
+        self._n_features_out = output_size(result.encoder, reading.shape)
 
     # Saving
 
     def _pack(self, saved: Saved) -> None:
         saved.content["threshold"] = self.threshold_
         saved.content["committee"] = len(members_of(self.encoder_))
+        if self.suspicious_links_ is not None and self.link_doubts_ is not None:
+            saved.put_array("labnet.suspicious_links", self.suspicious_links_)
+            saved.put_array("labnet.link_doubts", self.link_doubts_)
         saved.put_network("labnet", self.encoder_)
         saved.put_history("labnet", self.history_)
 
-    def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> LabNetResult:
+    def _unpack(self, saved: Saved, reading: Reading) -> LabNetResult:
         threshold = float(saved.take_number("threshold", 0, sys.float_info.max))
         most = min(self.n_committee, len(saved.tensors))
         members = saved.take_number("committee", 1, most, whole=True)
-        architecture = self._architecture(self.dropout)
+        architecture, shape = self._architecture(self.dropout), reading.shape
         encoder = saved.take_network(
             "labnet",
             lambda: committee_of([architecture.build_encoder(shape, 0) for _ in range(members)]),
         )
-        return LabNetResult(encoder, threshold, saved.take_history("labnet"))
+        suspicion = None
+        if "labnet.suspicious_links" in saved.tensors:
+            links = saved.take_array("labnet.suspicious_links", torch.int64, [(None, 2)])
+            doubts = saved.take_array("labnet.link_doubts", torch.float64, [(len(links),)])
+            suspicion = Suspicion(links, doubts)
+        return LabNetResult(encoder, threshold, saved.take_history("labnet"), suspicion)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

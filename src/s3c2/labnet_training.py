@@ -6,39 +6,85 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor, nn
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
 
-from s3c2 import losses
+from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.loop import check_converged, converged
 from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.engine.scheduling import Trained, train_stacks
 from s3c2.engine.stack import Stack
-from s3c2.engine.task import History, Losses, Task
+from s3c2.engine.task import History, Task
 from s3c2.errors import DataError, warn
 from s3c2.fitting import Fitting
+from s3c2.labnet_losses import (
+    WEAK_PAIRS,
+    FromLinks,
+    FromNeighbours,
+    FromRows,
+    Part,
+    loss_of_parts,
+)
 from s3c2.links import Links
 from s3c2.networks import committee_of
-from s3c2.pairs import GivenLinks, NeighbourPairs, RandomPairs, RandomRows, Twins
-from s3c2.prior import Neighbours, find_neighbours, worst_change
-from s3c2.threshold import Fold, choose_threshold, folds_for_threshold
+from s3c2.pairs import GivenLinks, Twins
+from s3c2.pretraining import Pretraining, pretrained_autoencoder
+from s3c2.prior import Neighbours, find_neighbours
+from s3c2.surface import MANY_ROWS
+from s3c2.suspicion import doubts_of_links, trusted
+from s3c2.threshold import (
+    Fold,
+    choose_threshold,
+    folds_for_threshold,
+    thresholds_of_clusters,
+)
 
 if TYPE_CHECKING:
     from s3c2.labnet import LabNet
 
-WEAK_PAIRS = 256  # pairs of neighbours in a batch, and as many random ones
-SAME_SHARE = 0.1  # of random pairs, where the number of clusters is not known
+HALVES = ("first half", "second half")
+SECOND_HALF = 10**6  # the part of a seed that draws it; committees have the lower ones
+CODE_LAYERS = (500, 500, 2000, 10)  # of the autoencoder whose code has neighbours, too
+CODE_BATCH = 256
+CODE_EPOCHS = 50  # at most
+CODE_STEPS = 5000  # at most
+CODE_CORRUPTION = 0.2
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """The given links in the order in which the rest of the data contradicts them, and how much."""
+
+    links: NDArray[np.int64]  # (links, 2), row numbers
+    doubts: NDArray[np.float64]  # (links,), from 1 to 0
+
+    @classmethod
+    def of(cls, links: Links, doubts: NDArray[np.float64]) -> Suspicion:
+        order = np.argsort(-doubts, kind="stable")
+        return cls(np.concatenate([links.must, links.cannot])[order], doubts[order])
 
 
 @dataclass(frozen=True)
 class LabNetResult:
-    """What LabNet learned: h, T, and the loss terms of each step."""
+    """What LabNet learned.
+
+    Attributes
+    ----------
+    encoder : h
+    threshold : T
+    history : loss terms of each step
+    suspicion : the links that may be wrong, if they were judged
+    links : the given links, with less weight where they are doubted; None as they were given
+    """
 
     encoder: nn.Module
     threshold: float
     history: History
+    suspicion: Suspicion | None = None
+    links: Links | None = None
 
 
 @dataclass(frozen=True)
@@ -49,19 +95,36 @@ class TrainedLabNet:
     ----------
     encoder : h, a committee if there are several
     history : loss terms of each step
+    suspicion, links : as in LabNetResult
     out_of_fold : networks that did not see some links, each with those links, to choose T by
     """
 
     encoder: nn.Module
     history: History
+    suspicion: Suspicion | None = None
+    links: Links | None = None
     out_of_fold: Sequence[tuple[nn.Module, Links]] = ()
 
 
-def prior_of(labnet: LabNet, rows: Rows) -> Neighbours | None:
+def prior_of(labnet: LabNet, fitting: Fitting[Any]) -> Neighbours | None:
     """What LabNet assumes of the rows before any link; None where it assumes nothing."""
     if not labnet.neighbors:
         return None
-    return find_neighbours(rows, int(labnet.neighbors), labnet.verbose)
+
+    def code_of(rows: Rows) -> Rows:
+        epochs = max(1, min(CODE_EPOCHS, CODE_STEPS * CODE_BATCH // rows.n))
+        how = Pretraining(
+            network="dense", decoder=None, layers=CODE_LAYERS, layer_epochs=0, epochs=epochs,
+            optimizer="adam", learning_rate=1e-3, corruption=CODE_CORRUPTION,
+            batch_size=CODE_BATCH, precision=labnet.precision, seed=0, scale=labnet.scale,
+            stage="autoencoder",
+        )  # fmt: skip
+        encoder = pretrained_autoencoder(how, rows, fitting.run).encoder.to(rows.device)
+        code = apply_to_rows(encoder, rows, "encoding", labnet.verbose)
+        return Rows(code, code.shape[1:], None, rows.device)
+
+    other = code_of if labnet.code and fitting.rows.n >= MANY_ROWS else None
+    return find_neighbours(fitting.rows, int(labnet.neighbors), labnet.verbose, other)
 
 
 def train_labnets(
@@ -95,29 +158,58 @@ def train_labnets(
 
 
 def with_thresholds(
-    labnets: Sequence[LabNet], trained: Sequence[TrainedLabNet | DataError], rows: Rows
+    labnets: Sequence[LabNet],
+    trained: Sequence[TrainedLabNet | DataError],
+    rows: Rows,
+    n_clusters: int | None = None,
 ) -> list[LabNetResult | DataError]:
-    """Each LabNet with its T, as given or from the links that it did not see.
+    """Each LabNet with its T: as given, from the links that it did not see, or from clusters.
 
     The error of one that diverged is handed on.
     """
-    return [
-        one
-        if isinstance(one, DataError)
-        else LabNetResult(
-            one.encoder, choose_threshold(labnet.threshold, one.out_of_fold, rows), one.history
-        )
+    by_clusters = [
+        one.encoder
         for labnet, one in zip(labnets, trained)
+        if labnet.threshold == "clusters" and isinstance(one, TrainedLabNet)
     ]
+    found = iter(thresholds_of_clusters(by_clusters, rows, n_clusters))
+    results: list[LabNetResult | DataError] = []
+    for labnet, one in zip(labnets, trained):
+        if isinstance(one, DataError):
+            results.append(one)
+            continue
+        if labnet.threshold == "clusters":
+            T = next(found)
+        else:
+            T = choose_threshold(labnet.threshold, one.out_of_fold, rows)
+        results.append(LabNetResult(one.encoder, T, one.history, one.suspicion, one.links))
+    return results
 
 
 @dataclass(frozen=True)
 class LabNetReplica:
-    """One of many LabNets that share data and architecture; links by row number, λ of eq. (2)."""
+    """One of many LabNets that share data and architecture.
+
+    Attributes
+    ----------
+    links : by row number
+    seed : int
+    reconstruction_weight : λ of eq. (2)
+    network : the encoder that it begins with; by default one with random weights
+    """
 
     links: Links
     seed: int
     reconstruction_weight: float
+    network: nn.Module | None = None
+
+
+@dataclass(frozen=True)
+class TrainedReplica(Trained):
+    """A replica after training; what was found out about its links, if they were judged."""
+
+    suspicion: Suspicion | None = None
+    links: Links | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +236,7 @@ class LabNetPlan:
         ]
         return [*self.committee, *of_folds]
 
-    def finished(self, trained: Sequence[Trained]) -> TrainedLabNet:
+    def finished(self, trained: Sequence[TrainedReplica]) -> TrainedLabNet:
         """The committee of those that converged, and the networks of the folds."""
         committee, out_of_fold = trained[: len(self.committee)], trained[len(self.committee) :]
         good = [one for one in committee if converged(one.history)]
@@ -157,7 +249,8 @@ class LabNetPlan:
                 UserWarning,
             )
         unseen = [(one.network, fold.held_out) for one, fold in zip(out_of_fold, self.folds)]
-        return TrainedLabNet(committee_of([one.network for one in good]), good[0].history, unseen)
+        encoder, first = committee_of([one.network for one in good]), good[0]
+        return TrainedLabNet(encoder, first.history, first.suspicion, first.links, unseen)
 
 
 def train_replicas(
@@ -166,38 +259,82 @@ def train_replicas(
     rows: Rows,
     run: FitRun,
     prior: Neighbours | None = None,
+) -> list[TrainedReplica]:
+    """Train LabNets on the same rows.
+
+    Where neighbours are known, the links are judged by them halfway; those that they contradict
+    count less in the second half.
+    """
+    no_links = not any(replica.links.n_links for replica in replicas)
+    if prior is None or no_links or settings.semi_supervised:
+        whole = _train(settings, replicas, rows, run, prior)
+        return [TrainedReplica(one.network, one.history) for one in whole]
+    halfway = _train(settings, replicas, rows, run, prior, half=0)
+    suspicions: list[Suspicion] = []
+    judged: list[LabNetReplica] = []
+    for replica, one in zip(replicas, halfway):
+        doubts = doubts_of_links(one.network, rows, replica.links, prior)
+        suspicions.append(Suspicion.of(replica.links, doubts))
+        seed = derived_seed(replica.seed, Purpose.REPLICA, SECOND_HALF)
+        links = trusted(replica.links, doubts)
+        judged.append(LabNetReplica(links, seed, replica.reconstruction_weight, one.network))
+    ended = _train(settings, judged, rows, run, prior, half=1)
+    return [
+        TrainedReplica(two.network, _joined(one.history, two.history), suspicion, replica.links)
+        for one, two, suspicion, replica in zip(halfway, ended, suspicions, judged)
+    ]
+
+
+def _joined(one: History, two: History) -> History:
+    """The terms of both halves, one after the other; a half without steps has none."""
+    return {
+        name: np.concatenate([half[name] for half in (one, two) if name in half])
+        for name in two or one
+    }
+
+
+def _train(
+    settings: LabNet,
+    replicas: Sequence[LabNetReplica],
+    rows: Rows,
+    run: FitRun,
+    prior: Neighbours | None,
+    half: int | None = None,
 ) -> list[Trained]:
-    """Train LabNets on the same rows, in as few stacks as suit the device."""
+    """Train LabNets in as few stacks as suit the device, to the end or one half of the steps."""
     precision = settings.precision
     architecture = settings._architecture(settings.dropout, settings.decoder)
-    how = settings._training()
+    how = settings._training(rows.n)
+    n_links = how.links
+    if prior is not None:  # a batch need not hold more links than there are
+        n_links = min(n_links, max(1, *(replica.links.n_links for replica in replicas)))
 
     def build(replica: LabNetReplica) -> dict[str, nn.Module]:
         def seed(part: int) -> int:
             return derived_seed(replica.seed, Purpose.WEIGHTS, part)
 
-        parts = {"encoder": architecture.build_encoder(rows.shape, seed(0))}
+        parts = {"encoder": replica.network or architecture.build_encoder(rows.shape, seed(0))}
         if settings.semi_supervised:
             parts["decoder"] = architecture.build_decoder(rows.shape, seed(1))
         return parts
 
     def task(some: Sequence[LabNetReplica], stacks: dict[str, Stack], part: str) -> Task:
         seeds = [replica.seed for replica in some]
-        given = GivenLinks([r.links for r in some], how.links, seeds, rows.device)
+        given = GivenLinks([r.links for r in some], n_links, seeds, rows.device)
         own_decoder = settings.semi_supervised and settings.decoder is not None
         own = isinstance(settings.network, nn.Module) or own_decoder
-        twins = Twins(stacks["encoder"], rows, seeds)
+        twins = Twins(stacks["encoder"], rows, seeds, views=settings.views)
+        parts: list[Part] = [FromLinks(given)]
+        if prior is not None:
+            parts.append(FromNeighbours(settings, twins, prior))
         if settings.semi_supervised:
-            losses_of = semi_supervised_losses(settings, some, stacks, rows, given, how.pairs)
-        elif prior is not None:
-            losses_of = prior_losses(settings, twins, given, prior)
-        else:
-            losses_of = contrastive_losses(twins, given)
+            weights = [r.reconstruction_weight for r in some]
+            parts.append(FromRows(settings, twins, stacks["decoder"], how.pairs, weights))
         return Task(
             stage="labnet",
             stacks=nn.ModuleDict(stacks),
-            losses=losses_of,
-            steps=[how.n_steps(n) for n in given.steps_per_epoch],
+            losses=loss_of_parts(twins, parts),
+            steps=[_part_of(how.n_steps(n), half) for n in given.steps_per_epoch],
             optimizer=how.optimizer,
             learning_rate=settings.learning_rate,
             foreign_seed=derived_seed(seeds[0], Purpose.STAGE, 0) if own else None,
@@ -206,92 +343,11 @@ def train_replicas(
         )
 
     pairs = how.pairs if settings.semi_supervised else 0
-    weak = 2 * WEAK_PAIRS if prior is not None else 0
-    batch = {"encoder": 2 * (how.links + pairs + weak), "decoder": 2 * pairs}
-    return train_stacks(replicas, build, task, batch, rows.device, run, precision)
+    weak = WEAK_PAIRS if prior is not None else 0
+    batch = {"encoder": 2 * (n_links + pairs + weak), "decoder": 2 * pairs}
+    group = "" if half is None else HALVES[half]
+    return train_stacks(replicas, build, task, batch, rows.device, run, precision, group)
 
 
-def contrastive_losses(twins: Twins, given: GivenLinks) -> Losses:
-    """Step → eq. (1)."""
-
-    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
-        links = given.draw(step)
-        (ends,) = twins(step, links)
-        return {
-            "loss": losses.contrastive(losses.squared_distance(*ends.out), links.same, links.weight)
-        }
-
-    return losses_of
-
-
-def prior_losses(settings: LabNet, twins: Twins, given: GivenLinks, prior: Neighbours) -> Losses:
-    """Step → eq. (1), and what is assumed of neighbours, random pairs and small changes.
-
-    Random pairs are in one class with probability τ, and then behave like neighbours: their
-    cannot-link loss is (loss of random pairs − τ · loss of neighbours) / (1 − τ).
-    """
-    rows, seeds = twins.rows, twins.seeds
-    neighbours = NeighbourPairs(prior, WEAK_PAIRS, seeds, rows.device)
-    others = RandomPairs(rows.n, WEAK_PAIRS, seeds, rows.device)
-    share = SAME_SHARE if settings.same_share is None else float(settings.same_share)
-    weight, smoothing = float(settings.prior_weight), float(settings.smoothing)
-
-    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
-        links, near, far = given.draw(step), neighbours.draw(step), others.draw(step)
-        of_links, of_near, of_far = twins(step, links, near, far)
-        d2, d2_near, d2_far = (
-            losses.squared_distance(*ends.out) for ends in (of_links, of_near, of_far)
-        )
-        contrastive = losses.contrastive(d2, links.same, links.weight)
-        attraction = losses.contrastive(d2_near, near.same, near.weight)
-        of_random = losses.contrastive(d2_far, far.same, far.weight)
-        of_neighbours = losses.contrastive(d2_near, far.same, far.weight)
-        repulsion = (of_random - share * of_neighbours) / (1 - share)
-        terms = {"contrastive": contrastive, "attraction": attraction, "repulsion": repulsion}
-        loss = contrastive + weight * (attraction + repulsion)
-        if smoothing:
-            x, h = of_near.x[0], of_near.out[0]
-            moved = worst_change(twins.network, x, h, prior.radius[near.a], losses.squared_distance)
-            terms["smoothness"] = losses.squared_distance(
-                h.detach(), twins.network.without_dropout(moved)
-            ).mean(1)
-            loss = loss + smoothing * terms["smoothness"]
-        return {"loss": loss, **terms}
-
-    return losses_of
-
-
-def semi_supervised_losses(
-    settings: LabNet,
-    replicas: Sequence[LabNetReplica],
-    stacks: dict[str, Stack],
-    rows: Rows,
-    given: GivenLinks,
-    n_pairs: int,
-) -> Losses:
-    """Step → eq. (2): the links, and the reconstruction of the rows of random pairs."""
-    seeds = [replica.seed for replica in replicas]
-    decoder_seeds = [derived_seed(seed, Purpose.DROPOUT) for seed in seeds]
-    twins, decoder = Twins(stacks["encoder"], rows, seeds), stacks["decoder"]
-    others = RandomRows(rows.n, 2 * n_pairs, seeds, rows.device)
-    share = torch.tensor([r.reconstruction_weight for r in replicas], device=rows.device)
-
-    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
-        links = given.draw(step)
-        of_links, of_rows = twins(step, links, others.draw(step))
-        contrastive = losses.contrastive(
-            losses.squared_distance(*of_links.out), links.same, links.weight
-        )
-        decoder.lay_dropout(2 * n_pairs, decoder_seeds, step)
-        x_hat = decoder(of_rows.out[1]).flatten(2)  # (replicas, 2·pairs, columns)
-        errors = losses.reconstruction_error(
-            x_hat, of_rows.x[1].flatten(2), settings.reconstruction
-        )
-        reconstruction = 2 * errors.mean(-1)  # a pair counts both its twins
-        return {
-            "loss": contrastive + share * reconstruction,
-            "contrastive": contrastive,
-            "reconstruction": reconstruction,
-        }
-
-    return losses_of
+def _part_of(steps: int, half: int | None) -> int:
+    return steps if half is None else (steps + half) // 2

@@ -26,6 +26,13 @@ def squared_distance(h_a: Tensor, h_b: Tensor) -> Tensor:
     return (h_a - h_b).square().sum(-1)
 
 
+def squared_distances_of_all(h: Tensor) -> Tensor:
+    """d² of every two of some rows: (replicas, rows, dimensions) → (replicas, rows, rows)."""
+    squares = h.square().sum(-1)
+    products = torch.bmm(h, h.transpose(1, 2))
+    return (squares[:, :, None] + squares[:, None, :] - 2 * products).clamp(min=0)
+
+
 def is_must_link(d2: Tensor, threshold: float | Tensor) -> Tensor:
     """The one place where a distance becomes a label: d² < T is a must-link."""
     return d2 < threshold
@@ -243,5 +250,5 @@ def divergence_of(p: Tensor, q: Tensor) -> Tensor:
 
 
 def weighted_mean(terms: Tensor, weight: Tensor) -> Tensor:
-    """Σ wᵢ tᵢ / Σ wᵢ over the last dimension."""
-    return (terms * weight).sum(-1) / weight.sum(-1)
+    """Σ wᵢ tᵢ / Σ wᵢ over the last dimension; 0 where all weights are 0."""
+    return (terms * weight).sum(-1) / weight.sum(-1).clamp(min=torch.finfo(weight.dtype).tiny)

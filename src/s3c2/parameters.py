@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import nn
 MOST = 2**31 - 1  # of a whole number: what no machine could hold is refused by its name
 MOST_LAYERS = 1000
 NETWORKS = ("dense", "convolutional")
+AUTO = "auto"  # chosen by what X is
 
 
 def parameter(estimator: Any, name: str) -> str:
@@ -46,10 +48,11 @@ def check_flag(estimator: Any, name: str) -> None:
 def check_network(estimator: Any) -> None:
     """Refuse a network that is neither a known kind nor a module."""
     value = estimator.network
-    if not (isinstance(value, nn.Module) or (isinstance(value, str) and value in NETWORKS)):
+    allowed = (AUTO, *NETWORKS)
+    if not (isinstance(value, nn.Module) or (isinstance(value, str) and value in allowed)):
         raise ValueError(
             f"The {parameter(estimator, 'network')} must be one of "
-            f"{', '.join(map(repr, NETWORKS))}, or a torch.nn.Module of your own. "
+            f"{', '.join(map(repr, allowed))}, or a torch.nn.Module of your own. "
             f"{got(value)}"
         )
 
@@ -83,15 +86,15 @@ def check_number(
     *,
     whole: bool = False,
     optional: bool = False,
-    word: str | None = None,
+    words: Sequence[str] = (),
 ) -> None:
-    """Refuse a parameter that is neither a number in [low, high] nor this word."""
+    """Refuse a parameter that is neither a number in [low, high] nor one of these words."""
     value = getattr(estimator, name)
     if value is None and optional:
         return
-    if word is not None and isinstance(value, str) and value == word:
+    if isinstance(value, str) and value in words:
         return
-    check_value(value, parameter(estimator, name), low, high, whole=whole, word=word)
+    check_value(value, parameter(estimator, name), low, high, whole=whole, words=words)
 
 
 def check_value(
@@ -101,9 +104,9 @@ def check_value(
     high: float | None = None,
     *,
     whole: bool = False,
-    word: str | None = None,
+    words: Sequence[str] = (),
 ) -> None:
-    """Refuse what is no number in [low, high]; ``what`` it is and ``word`` are for the message."""
+    """Refuse what is no number in [low, high]; ``what`` it is and ``words`` are for the message."""
     if high is None:
         high = MOST if whole else math.inf
     right = is_whole(value) or (not whole and isinstance(value, float | np.floating))
@@ -111,7 +114,7 @@ def check_value(
     if not right or not low <= number <= high or number == math.inf:
         kind = "an int" if whole else "a number"
         upto = f"{high})" if high == math.inf else f"{high}]"
-        other = "" if word is None else f"{word!r} or "
+        other = "".join(f"{word!r} or " for word in words)
         raise ValueError(
             f"The {what} must be {other}{kind} in the range [{low}, {upto}. {got(value)}"
         )
@@ -204,3 +207,8 @@ def _no_device(name: Any, why: str) -> ValueError:
         f"The 'device' parameter is {name!r}, which this machine does not have: {why}. "
         "Use 'auto' or 'cpu'."
     )
+
+
+def whole(value: Any) -> int | None:
+    """A whole number as Python's own; a small NumPy integer would overflow."""
+    return None if value is None else int(value)

@@ -43,23 +43,32 @@ class Neighbours:
     radius: Tensor
 
 
-def find_neighbours(rows: Rows, k: int, verbose: int = 0) -> Neighbours:
+def find_neighbours(
+    rows: Rows, k: int, verbose: int = 0, code_of: Callable[[Rows], Rows] | None = None
+) -> Neighbours:
     """The mutual k nearest neighbours of all rows, or of a sample of MOST_ROWS.
 
-    Where no two rows are near each other in both directions, one direction is enough.
+    Parameters
+    ----------
+    rows : Rows
+    k : int
+    code_of : gives another representation of rows, in which neighbours are looked for as well; a
+        row then has the neighbours of both
     """
-    chosen = np.arange(rows.n)
+    sample = rows
+    numbers = torch.arange(rows.n, device=rows.device)
     if rows.n > MOST_ROWS:
         chosen = np.sort(generator(0, Purpose.POOL).choice(rows.n, MOST_ROWS, replace=False))
-    numbers = torch.from_numpy(chosen).to(rows.device)
-    k = min(k, len(chosen) - 1)
-    nearest, distance = _nearest(rows.subset(chosen), k, verbose)
-    row = torch.arange(len(chosen), device=rows.device).repeat_interleave(k)
-    other = nearest.flatten()
-    mutual = torch.isin(other * len(chosen) + row, row * len(chosen) + other)
-    if mutual.any():
-        row, other = row[mutual], other[mutual]
-    count = torch.bincount(row, minlength=len(chosen))
+        sample, numbers = rows.subset(chosen), torch.from_numpy(chosen).to(rows.device)
+    k = min(k, sample.n - 1)
+    nearest, distance = _nearest(sample, k, verbose)
+    edges = [_mutual(nearest)]
+    if code_of is not None:
+        edges.append(_mutual(_nearest(code_of(sample), k, verbose)[0]))
+    row, other = (torch.cat(ends) for ends in zip(*edges))
+    order = row.argsort(stable=True)
+    row, other = row[order], other[order]
+    count = torch.bincount(row, minlength=sample.n)
     first = count.cumsum(0) - count
     has = count > 0
     radius = torch.full((rows.n,), float(distance.mean()), device=rows.device)
@@ -67,6 +76,18 @@ def find_neighbours(rows: Rows, k: int, verbose: int = 0) -> Neighbours:
     return Neighbours(
         numbers[has], first[has], count[has], numbers[other], SHARE_OF_RADIUS * radius
     )
+
+
+def _mutual(nearest: Tensor) -> tuple[Tensor, Tensor]:
+    """Row and neighbour, where each is among the nearest of the other.
+
+    Where no two rows are near each other in both directions, one direction is enough.
+    """
+    n, k = nearest.shape
+    row = torch.arange(n, device=nearest.device).repeat_interleave(k)
+    other = nearest.flatten()
+    mutual = torch.isin(other * n + row, row * n + other)
+    return (row[mutual], other[mutual]) if mutual.any() else (row, other)
 
 
 def _nearest(rows: Rows, k: int, verbose: int) -> tuple[Tensor, Tensor]:

@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
-from s3c2.data.scaling import Scaling, check_finite
+from s3c2.data.arrays import channels_first
+from s3c2.data.passes import check_finite
+from s3c2.data.scaling import Scaling, choose_scale, learn_scaling
 from s3c2.engine.rows import Rows
 from s3c2.errors import DataError
-from s3c2.parameters import torch_device
+from s3c2.networks.convolutional import LEAST_SIDE
+from s3c2.parameters import AUTO, torch_device
 
 if TYPE_CHECKING:
     from s3c2.surface import LinkEstimator
+
+OWN_KIND = "own"
 
 
 @dataclass(frozen=True)
@@ -26,28 +31,53 @@ class Reading:
 
     Attributes
     ----------
-    input_shape : shape of one row of X
+    input_shape : shape of one row of X, of an image (h, w) or (channels, h, w)
     n_features_in : number of columns, as scikit-learn counts them
+    network_kind : "dense", "convolutional", or "own" for a module of the user's own
     feature_names_in : names of the columns of a DataFrame
     scaling : what was learned for ``scale``
     """
 
     input_shape: tuple[int, ...]
     n_features_in: int
+    network_kind: str
     feature_names_in: NDArray[Any] | None = None
     scaling: Scaling | None = None
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in which a row enters the network: grey images get their one channel."""
+        shape = scaled_shape(self.input_shape, self.scaling)
+        return (1, *shape) if self.network_kind != "dense" and len(shape) == 2 else shape
 
-def read_for_fit(estimator: LinkEstimator, X: Any) -> tuple[Reading, Rows]:
-    """Validate X, learn its shape, names and scaling, and give its rows."""
+    @property
+    def scale(self) -> str | None:
+        """The scale in use."""
+        return None if self.scaling is None else self.scaling.kind
+
+
+def read_for_fit(estimator: LinkEstimator, X: Any) -> tuple[Reading, Rows, str]:
+    """Validate X, learn its shape, names and scaling, and give its rows.
+
+    What the estimator leaves open, scale="auto" and network="auto", is chosen here; the choices
+    come in words too.
+    """
     # scikit-learn notes what it sees on the estimator, which is not to change before it is fitted.
     notes: Any = copy.copy(estimator)
     X = _validated(notes, X, reset=True)
     names = getattr(notes, "feature_names_in_", None)
     check_finite(X, names)
-    scaling = None if estimator.scale is None else Scaling.learn(estimator.scale, X)
-    reading = Reading(X.shape[1:], int(notes.n_features_in_), names, scaling)
-    return reading, _rows(estimator, X, reading)
+    choices = []
+    scale = estimator.scale
+    if scale == AUTO:
+        scale, why = choose_scale(X)
+        choices.append(f"scale: {scale} ({why})")
+    scaling = None if scale is None else learn_scaling(scale, X)
+    kind, why = network_kind(estimator.network, scaled_shape(X.shape[1:], scaling))
+    if estimator.network == AUTO:
+        choices.append(f"network: {kind}{why}")
+    reading = Reading(X.shape[1:], int(notes.n_features_in_), kind, names, scaling)
+    return reading, _rows(estimator, X, reading), "; ".join(choices)
 
 
 def read_for_prediction(estimator: LinkEstimator, X: Any) -> Rows:
@@ -63,20 +93,33 @@ def read_for_prediction(estimator: LinkEstimator, X: Any) -> Rows:
     return _rows(estimator, X, reading)
 
 
-def row_shape(network: str | nn.Module, input_shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape in which a row enters the network: grey images get their one channel."""
-    if network != "dense" and len(input_shape) == 2:
-        return (1, *input_shape)
-    return input_shape
+def network_kind(network: str | nn.Module, shape: tuple[int, ...]) -> tuple[str, str]:
+    """The kind of network that rows of this shape get, and why where it needs saying."""
+    if isinstance(network, nn.Module):
+        return OWN_KIND, ""
+    if network != AUTO:
+        return network, ""
+    if len(shape) == 1:
+        return "dense", ""
+    if min(shape[-2:]) < LEAST_SIDE:
+        return "dense", f" (images of {shape[-2]} × {shape[-1]} are too small for convolutions)"
+    return "convolutional", ""
+
+
+def scaled_shape(input_shape: tuple[int, ...], scaling: Scaling | None) -> tuple[int, ...]:
+    """The shape of a row after the scaling."""
+    return input_shape if scaling is None else scaling.shape(input_shape)
 
 
 def _rows(estimator: LinkEstimator, X: Any, reading: Reading) -> Rows:
-    shape = row_shape(estimator.network, reading.input_shape)
-    return Rows(X, shape, reading.scaling, torch_device(estimator.device))
+    return Rows(X, reading.shape, reading.scaling, torch_device(estimator.device))
 
 
 def _validated(estimator: Any, X: Any, *, reset: bool) -> Any:
     X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
+    if isinstance(X, list | tuple) and X and isinstance(X[0], np.ndarray) and X[0].ndim == 3:
+        X = np.asarray(X)  # a list of images
+    X = channels_first(X) if isinstance(X, np.ndarray) else X
     _check_columns_numeric(X)
     X = validate_data(
         estimator,
@@ -90,7 +133,8 @@ def _validated(estimator: Any, X: Any, *, reset: bool) -> Any:
     )
     if X.ndim not in (2, 3, 4):
         raise DataError(
-            f"X must have the shape (n, columns), (n, h, w) or (n, channels, h, w). Got {X.shape}."
+            "X must have the shape (n, columns), (n, h, w), (n, channels, h, w) or "
+            f"(n, h, w, channels). Got {X.shape}."
         )
     return X
 

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from s3c2.data.scaling import Scaling
+from s3c2.data.scaling import CLASSES, Scaling
 from s3c2.errors import DataError, StorageError
 from s3c2.files import model_files
 from s3c2.files.saved import Saved
-from s3c2.parameters import MOST, torch_device
-from s3c2.reading import Reading, row_shape
+from s3c2.parameters import AUTO, MOST, torch_device
+from s3c2.reading import Reading, network_kind, scaled_shape
 
 if TYPE_CHECKING:
     from s3c2.surface import LinkEstimator
@@ -34,11 +34,12 @@ def save_model(model: LinkEstimator, folder: str | os.PathLike[str]) -> None:
             "settings": model._settings(),
             "input_shape": list(reading.input_shape),
             "feature_names_in": None if names is None else [str(name) for name in names],
+            "scale": reading.scale,
         }
     )
     if reading.scaling is not None:
-        saved.put_array("scaling.shift", reading.scaling.shift)
-        saved.put_array("scaling.factor", reading.scaling.factor)
+        for name in CLASSES[reading.scaling.kind].shapes(reading.input_shape):
+            saved.put_array(f"scaling.{name}", getattr(reading.scaling, name))
     model._pack(saved)
     path = model_files.model_file_to_write(folder)
     model_files.write(path, "model", saved.content, saved.tensors)
@@ -59,9 +60,8 @@ def load_model(
     try:
         _check_class(saved, kind, folder)
         model = _unfitted(saved, kind, folder, network, device)
-        reading = _reading(saved, model.scale)
-        shape = row_shape(model.network, reading.input_shape)
-        learned = model._unpack(saved, shape)
+        reading = _reading(saved, model)
+        learned = model._with_network(reading)._unpack(saved, reading)
         saved.check_nothing_left()
     except _Refused as refused:
         raise StorageError(str(refused)) from None
@@ -106,9 +106,7 @@ def _unfitted(
             "code: pass the same module again, load(folder, network=module)."
         )
     if "network" not in own and network is not None:
-        raise _Refused(
-            f"The model in '{folder}' has a {settings.get('network')} network: leave network= out."
-        )
+        raise _Refused(f"The model in '{folder}' has no network of your own: leave network= out.")
     given = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
     given |= dict.fromkeys(own)
     if "network" in own:
@@ -123,7 +121,7 @@ def _unfitted(
     return model
 
 
-def _reading(saved: Saved, scale: str | None) -> Reading:
+def _reading(saved: Saved, model: LinkEstimator) -> Reading:
     def is_shape(value: Any) -> bool:
         return (
             isinstance(value, list)
@@ -141,14 +139,21 @@ def _reading(saved: Saved, scale: str | None) -> Reading:
         )
 
     names = saved.take("feature_names_in", are_names, f"{shape[0]} names, or null")
-    scaling = None
-    if scale is not None:
-        arrays = [
-            saved.take_array(f"scaling.{part}", torch.float64, [(), shape])
-            for part in ("shift", "factor")
-        ]
-        if not all(np.isfinite(array).all() for array in arrays):
-            raise StorageError("the scaling holds NaN or infinity.")
-        scaling = Scaling(*arrays)
+    scaling = _scaling(saved, model.scale, shape)
+    kind, _ = network_kind(model.network, scaled_shape(shape, scaling))
     as_names = None if names is None else np.array(names, dtype=object)
-    return Reading(shape, shape[0], as_names, scaling)
+    return Reading(shape, shape[0], kind, as_names, scaling)
+
+
+def _scaling(saved: Saved, asked: str | None, shape: tuple[int, ...]) -> Scaling | None:
+    allowed = tuple(CLASSES) if asked == AUTO else (asked,)
+    scale = saved.take("scale", lambda v: v in allowed, " or ".join(map(repr, allowed)))
+    if scale is None:
+        return None
+    arrays = {
+        name: saved.take_array(f"scaling.{name}", torch.float64, shapes)
+        for name, shapes in CLASSES[scale].shapes(shape).items()
+    }
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise StorageError("the scaling holds NaN or infinity.")
+    return CLASSES[scale](scale, **arrays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from abc import ABC, abstractmethod
@@ -35,6 +36,7 @@ from s3c2.links import Links
 from s3c2.metrics import pair_rates
 from s3c2.networks import Architecture
 from s3c2.parameters import (
+    AUTO,
     check_choice,
     check_layers,
     check_memory,
@@ -55,15 +57,23 @@ WEIGHT_BYTES = 16  # a weight, its gradient, and two numbers of the optimiser
 NETWORK_BYTES = 2**14  # Python's objects of a network, however small it is
 
 
+MANY_ROWS = 5000
+
+
+def usual_steps(n_rows: int) -> int:
+    """Steps in which a stage learns so many rows."""
+    return 1000 if n_rows < MANY_ROWS else 2500
+
+
 # A dataclass, so that an estimator declares its own parameters and no more.
 @dataclass(eq=False, repr=False)
 class LinkEstimator(BaseEstimator, ABC):
     """An estimator that learns from links, with the parameters that all share (see S3C2)."""
 
     _: KW_ONLY
-    network: str | nn.Module = "dense"
+    network: str | nn.Module = "auto"
     layers: tuple[int, ...] = published.LAYERS
-    scale: str | None = None
+    scale: str | None = "auto"
     contradictions: Literal["raise", "drop"] = "raise"
     device: str = "auto"
     precision: str = "float32"
@@ -97,7 +107,7 @@ class LinkEstimator(BaseEstimator, ABC):
         """Bytes that the training of one network takes, at least."""
         if isinstance(self.network, nn.Module):
             weights = sum(weight.numel() for weight in self.network.parameters())
-        elif self.network == "dense":
+        elif self._kind == "dense":
             sizes = (math.prod(rows.shape), *map(int, self.layers))
             weights = sum(one * two for one, two in pairwise(sizes))
         else:
@@ -106,8 +116,14 @@ class LinkEstimator(BaseEstimator, ABC):
 
     def _batch_bytes(self, rows: Rows) -> int:
         """Bytes that one row of a batch takes, at least: itself, and what the layers make of it."""
-        units = sum(map(int, self.layers)) if self.network == "dense" else 0
+        own = isinstance(self.network, nn.Module)
+        units = sum(map(int, self.layers)) if self._kind == "dense" and not own else 0
         return 4 * (math.prod(rows.shape) + units)
+
+    @property
+    def _needs_links(self) -> bool:
+        """Whether nothing can be learned without links of both kinds."""
+        return True
 
     def _look_at_links(self, links: Links) -> None:
         """Warn of links that cannot be met; does nothing by default."""
@@ -130,15 +146,38 @@ class LinkEstimator(BaseEstimator, ABC):
         return read_for_prediction(self, X)
 
     @property
+    def scale_(self) -> str | None:
+        """The scale in use: what "auto" chose, or ``scale``."""
+        check_is_fitted(self)
+        return self.reading_.scale
+
+    @property
+    def network_kind_(self) -> str:
+        """The kind of network: "dense", "convolutional", or "own" for a module of one's own."""
+        check_is_fitted(self)
+        return self.reading_.network_kind
+
+    def _with_network(self, reading: Reading) -> Self:
+        """Itself, or where its network is "auto" a copy with the kind that was chosen."""
+        if self.network != AUTO:
+            return self
+        chosen = copy.copy(self)
+        chosen.network = reading.network_kind
+        return chosen
+
+    @property
     def _kind(self) -> str:
-        """The kind of network whose published settings are taken; for an own one the dense one."""
-        return self.network if isinstance(self.network, str) else "dense"
+        """The kind whose published settings are taken: dense for an own network, and for "auto"
+        where no X has decided it (see ``_with_network``).
+        """
+        return "convolutional" if self.network == "convolutional" else "dense"
 
     def _architecture(
         self, dropout: float | None, decoder: nn.Module | None = None
     ) -> Architecture:
         rate = published.DROPOUT[self._kind] if dropout is None else float(dropout)
-        return Architecture(self.network, tuple(map(int, self.layers)), rate, decoder)
+        network = self.network if isinstance(self.network, nn.Module) else self._kind
+        return Architecture(network, tuple(map(int, self.layers)), rate, decoder)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -199,8 +238,8 @@ class LinkEstimator(BaseEstimator, ABC):
         """Lay what was learned into the content of a file."""
 
     @abstractmethod
-    def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> Any:
-        """What was learned, out of the content of a file; ``shape`` is that of a row."""
+    def _unpack(self, saved: Saved, reading: Reading) -> Any:
+        """What was learned, out of the content of a file."""
 
 
 def _plain(value: Any) -> Any:
@@ -324,7 +363,7 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
     def _look_at_result(self) -> None:
         empty = self.n_clusters_ - len(np.unique(self.labels_))
         if empty:
-            scale = " X is not scaled: scale='standard' may help too." if self.scale is None else ""
+            scale = " X is not scaled: scale='auto' may help too." if self.scale is None else ""
             warn(
                 f"{empty} of {self.n_clusters_} clusters stayed empty. "
                 f"{self._against_empty} may fill them.{scale}",
@@ -343,11 +382,11 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
         saved.put_network(self._stage, self.network_)
         saved.put_history(self._stage, self.history_)
 
-    def _unpack(self, saved: Saved, shape: tuple[int, ...]) -> Any:
+    def _unpack(self, saved: Saved, reading: Reading) -> Any:
         labels = saved.take_array("labels", torch.int32, [(None,)]).astype(np.int64)
         if len(labels) == 0 or labels.min() < 0 or labels.max() >= self.n_clusters:
             raise StorageError(f"the labels must be numbers from 0 to {self.n_clusters - 1}.")
-        network = saved.take_network(self._stage, lambda: self._build_network(shape, 0))
+        network = saved.take_network(self._stage, lambda: self._build_network(reading.shape, 0))
         return ClusterResult(network, labels, saved.take_history(self._stage))
 
 

@@ -1,7 +1,7 @@
-"""T from the links themselves: calibrated on distances of links that a LabNet did not see.
+"""T from the clusters of LabNet's representation, or from links that a LabNet did not see.
 
-The paper advises to secure the CL rate first and only then to care about the ML rate. So T is the
-largest one whose out-of-fold CL rate is at least 95 %.
+For the second: the paper advises to secure the CL rate first and only then to care about the ML
+rate. So T is the largest one whose out-of-fold CL rate is at least 95 %.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from torch import nn
 
 from s3c2 import published
 from s3c2.distances import link_distances
+from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.randomness import Purpose, generator
 from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError, LinksWarning, warn
 from s3c2.links import Links
+from s3c2.representation import JUDGED, Asked, clusters_of_each
 
 FOLDS = 5
 CL_RATE = 0.95
@@ -61,6 +64,24 @@ def choose_threshold(
     return calibrated_threshold(
         [link_distances(network, rows, held_out) for network, held_out in out_of_fold]
     )
+
+
+def thresholds_of_clusters(
+    encoders: Sequence[nn.Module], rows: Rows, n_clusters: int | None
+) -> list[float]:
+    """For each network the T that agrees best with the clusters of its representation.
+
+    It is the published T at most: beyond, pairs lie nearer to the margin of cannot-links. Where the
+    number of clusters is not known, or is 1, it is the published T itself.
+    """
+    if n_clusters is None or n_clusters == 1:
+        return [published.THRESHOLD] * len(encoders)
+    some = rows.subset(generator(0, Purpose.POOL).permutation(rows.n)[:JUDGED])
+    asked = [
+        Asked(apply_to_rows(encoder, some, "representing", 0), n_clusters, 0, published.THRESHOLD)
+        for encoder in encoders
+    ]
+    return [min(found.threshold, published.THRESHOLD) for found in clusters_of_each(asked)]
 
 
 def calibrated_threshold(

@@ -15,7 +15,7 @@ from s3c2 import pretraining as autoencoder
 from s3c2.baselines import IDEC
 from s3c2.baselines.epochs import Epochs
 from s3c2.baselines.pair_methods import Replica
-from s3c2.data.scaling import Scaling
+from s3c2.data.scaling import learn_scaling
 from s3c2.engine import scheduling
 from s3c2.engine.rows import Rows
 from s3c2.engine.stack import Stack
@@ -157,7 +157,7 @@ def test_the_cache_spares_the_pretraining_and_changes_nothing(blobs, blob_links,
 def test_the_assignment_of_the_paper_is_kept_with_the_model(blobs, blob_links, tmp_path):
     X = blobs[0]
     model = IDEC(3, **QUICK, assignment_power=1.0).fit(X, links=blob_links)
-    z = model.network_[0](torch.from_numpy(Scaling.learn("standard", X).apply(X)))
+    z = model.network_[0](torch.from_numpy(learn_scaling("standard", X).apply(X)))
     near = 1 / (1 + (z[:, None] - model.network_[1].centres).square().sum(-1))
     expected = (near / near.sum(1, keepdim=True)).detach().numpy()
     assert np.allclose(model.predict_proba(X), expected, atol=1e-5)

@@ -18,7 +18,7 @@ SMALL = {"layers": (32, 16), "batch_links": 16, "steps": 20, "random_state": 0, 
 
 def test_only_linked_rows_matter(blobs, blob_links):
     X = blobs[0].copy()
-    model = NNClustering(3, **SMALL).fit(X, links=blob_links)
+    model = NNClustering(3, scale=None, **SMALL).fit(X, links=blob_links)
     linked = np.unique(np.concatenate([blob_links.must, blob_links.cannot]))
     free = np.setdiff1d(np.arange(len(X)), linked)
     assert len(free) > 0

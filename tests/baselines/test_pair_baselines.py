@@ -30,7 +30,9 @@ def step_loss(model, X, links):
 def test_dgraph_takes_the_closest_pairs_for_must_links(blobs):
     X, y = blobs
     links = Links.from_labels(y, 30, random_state=0)
-    model = DGraph(3, n_neighbors=7, layers=(8, 4), batch_pairs=40, random_state=0, verbose=0)
+    model = DGraph(
+        3, n_neighbors=7, layers=(8, 4), batch_pairs=40, scale=None, random_state=0, verbose=0
+    )
     loss, p, a, b = step_loss(model, X, links)
     given = {frozenset(pair): True for pair in links.must.tolist()}
     given |= {frozenset(pair): False for pair in links.cannot.tolist()}

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from s3c2.cli.commands import s3c2
 
-QUICK = ["--labnet-steps", "5", "--clunet-steps", "5"]
+QUICK = ["--labnet-steps", "5", "--clunet-steps", "5", "--no-autoencoder"]
 
 
 class Folder:

@@ -15,19 +15,22 @@ FILES = [
 
 @pytest.fixture
 def quick(monkeypatch):
-    published = S3C2.as_published
+    """Few steps, whatever the model: of the default and of the published one."""
+    fit = S3C2.fit
 
-    def few_steps(n_clusters, **parameters):
-        return published(n_clusters, **parameters, labnet__steps=3, clunet__steps=3)
+    def fit_few_steps(self, X, **given):
+        return fit(
+            self.set_params(labnet__steps=3, labnet__code=False, clunet__steps=3), X, **given
+        )
 
-    monkeypatch.setattr(S3C2, "as_published", few_steps)
+    monkeypatch.setattr(S3C2, "fit", fit_few_steps)
 
 
 def test_demo_prints_a_table_and_writes_its_files(folder, quick):
     result = folder.run("demo", "--sets", 2, "--quiet")
     assert result.exit_code == 0, result.output
-    assert "S3C2 as published" in result.stdout
-    assert "k-means" in result.stdout
+    methods = [line.split("│")[1].strip() for line in result.stdout.splitlines() if "│" in line]
+    assert methods == ["S3C2", "S3C2 as published", "k-means"]
     assert "±" in result.stdout
     assert "2 link sets" in result.stdout
     assert sorted(p.name for p in (folder / "demo").iterdir()) == FILES
@@ -51,7 +54,11 @@ def test_without_matplotlib_it_is_refused_before_training(folder, monkeypatch):
 
 def test_its_files_serve_the_other_commands(folder, quick):
     result = folder.run("demo", "--json")
-    scores = json.loads(result.stdout)["held_out"]["s3c2"][0]
+    held_out = json.loads(result.stdout)["held_out"]
+    assert list(held_out) == ["s3c2", "as_published", "kmeans"]
+    assert held_out["s3c2"] != held_out["as_published"]
+    scores = held_out["s3c2"][0]  # the model and the files are the default's
+    assert S3C2.load(folder / "demo/model").labnet.neighbors == 10
     folder.run("predict", "demo", "demo/held_out.csv", "-o", "new.csv")
     again = json.loads(folder.run("evaluate", "new.csv", "demo/truth.csv", "--json").stdout)
     assert {name: again[name] for name in scores} == pytest.approx(scores)

@@ -116,8 +116,9 @@ def test_scales_are_those_of_python(folder, scale, data):
     assert folder.run("predict", "out", data).stdout == (folder / "out/labels.csv").read_text()
 
 
-def test_tables_are_standardised_unless_asked_otherwise(fitted, folder):
-    assert S3C2.load(fitted / "out/model").scale == "standard"
+def test_tables_are_scaled_unless_asked_otherwise(fitted, folder):
+    model = S3C2.load(fitted / "out/model")
+    assert (model.scale, model.scale_, model.network_kind_) == ("auto", "robust", "dense")
     np.save(folder / "X.npy", np.zeros((20, 3, 3)))
     folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
     assert folder.run(*fit_command("X.npy", "l.csv", id_column=None), "--no-report").exit_code == 0
@@ -142,7 +143,9 @@ def test_pictures(folder):
         Image.fromarray(pixels).save(folder / f"pictures/{name}.png")
     folder.write("l.csv", "a,b,link\na.png,b.png,must\na.png,c.png,cannot\n")
     command = fit_command("pictures", "l.csv", k=2, id_column=None)
-    assert folder.run(*command, "--network", "convolutional").exit_code == 0
+    result = folder.run(*command)
+    assert result.exit_code == 0
+    assert "(scale: none, network: convolutional)" in result.stderr  # they come onto [0, 1]
     report = (folder / "out/report.html").read_text(encoding="utf-8")
     assert "data:image/png" in report
     assert folder.run("predict", "out", "pictures").stdout.splitlines()[1].startswith("a.png,")
@@ -156,6 +159,11 @@ def test_texts(folder):
     command = fit_command("t.csv", "l.csv", k=2, id_column="key")
     assert folder.run(*command, "--text-column", "text", "--scale", "rms").exit_code == 0
     assert "apple pie" in (folder / "out/report.html").read_text(encoding="utf-8")
+    assert folder.run("predict", "out", "t.csv").stdout == (folder / "out/labels.csv").read_text()
+    result = folder.run(*command, "--text-column", "text", "--json")
+    summary = json.loads(result.stdout)
+    assert (summary["scale"], summary["network"]) == ("topics", "dense")
+    assert "(scale: topics, network: dense)" in result.stderr
     assert folder.run("predict", "out", "t.csv").stdout == (folder / "out/labels.csv").read_text()
 
 
@@ -214,7 +222,8 @@ def links_text():
 def test_model_saved_from_python_predicts_prepared_arrays(folder):
     X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
     links = Links(must=[(0, 1)], cannot=[(2, 3)], n_samples=20)
-    model = S3C2(2, random_state=0, verbose=0).set_params(labnet__steps=2, clunet__steps=2)
+    model = S3C2(2, random_state=0, verbose=0)
+    model.set_params(labnet__code=False, labnet__steps=2, clunet__steps=2)
     model.fit(X, links=links).save(folder / "saved")
     np.save(folder / "X.npy", X)
     lines = folder.run("predict", "saved", "X.npy").stdout.splitlines()[1:]
@@ -296,6 +305,69 @@ def test_interrupted_fit_goes_on_and_ends_with_the_same_labels(fitted, folder, m
 def test_quick_settings_reach_the_model(fitted):
     model = S3C2.load(fitted / "out/model")
     assert [str(model.labnet.steps), str(model.clunet.steps)] == [QUICK[1], QUICK[3]]
+
+
+def built(folder, monkeypatch, *options, data="data.csv", links="links.csv", id_column="name"):
+    """The model that the command would fit."""
+    kept = []
+
+    def keep(self, *args, **kwargs):
+        kept.append(self)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(S3C2, "fit", keep)
+    ids = ["--id-column", id_column] if id_column else []
+    command = ["fit", data, "--links", links, "-k", 3, "-o", "out", *ids, *options, "--quiet"]
+    assert folder.run(*command).exit_code == 130
+    return kept[0].set_params(checkpoint=None, verbose=1)
+
+
+def test_without_options_it_is_the_default_of_python(folder, monkeypatch):
+    model = built(folder, monkeypatch)
+    assert model._flat_params() == S3C2(3, random_state=0)._flat_params()
+
+
+def test_as_published(folder, monkeypatch):
+    model = built(folder, monkeypatch, "--as-published")
+    expected = S3C2.as_published(3, random_state=0, scale="auto")
+    assert model._flat_params() == expected._flat_params()
+
+
+@pytest.mark.parametrize("semi_supervised", [False, True])
+def test_as_published_on_pictures_is_convolutional(folder, monkeypatch, semi_supervised):
+    np.save(folder / "X.npy", np.zeros((20, 8, 8, 3)))
+    folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")
+    options = ["--as-published", *(["--semi-supervised"] if semi_supervised else [])]
+    files = {"data": "X.npy", "links": "l.csv", "id_column": None}
+    model = built(folder, monkeypatch, *options, **files)
+    expected = S3C2.as_published(
+        3, network="convolutional", semi_supervised=semi_supervised, random_state=0, scale=None
+    )
+    assert model._flat_params() == expected._flat_params()
+    model = built(folder, monkeypatch, *options, "--network", "dense", **files)
+    assert (model.network, model.labnet.dropout) == ("dense", 0.1)
+
+
+@pytest.mark.parametrize("which", [[], ["--as-published"]])
+def test_options_change_either_model(folder, monkeypatch, which):
+    usual = built(folder, monkeypatch, *which)._flat_params()
+    options = ["--threshold", 0.1, "--dropout", 0.3, "--labnet-steps", 7, "--clunet-steps", 8]
+    more = ["--points", 9, "--restarts", 2, "--committee", 3]
+    changed = built(folder, monkeypatch, *which, *options, *more)._flat_params()
+    assert {name: value for name, value in changed.items() if value != usual[name]} == {
+        "labnet__threshold": 0.1, "labnet__dropout": 0.3, "labnet__steps": 7,
+        "labnet__n_committee": 3, "clunet__dropout": 0.3, "clunet__steps": 8,
+        "clunet__batch_points": 9, "clunet__n_restarts": 2,
+    }  # fmt: skip
+
+
+def test_the_autoencoder_and_the_published_method_from_the_command_line(folder):
+    command = fit_command()
+    with_code = [option for option in command if option != "--no-autoencoder"]
+    assert folder.run(*with_code, "--no-report").exit_code == 0
+    assert S3C2.load(folder / "out/model").labnet.code
+    assert folder.run(*command, "--as-published", "--no-report").exit_code == 0
+    assert S3C2.load(folder / "out/model").labnet.neighbors == 0
 
 
 def test_restarts_committee_and_dropout_reach_the_model(folder):

@@ -10,14 +10,26 @@ from .conftest import fit_command
 
 
 def test_steps_are_those_that_a_fit_takes(blobs, blob_links):
-    model = S3C2(3, labnet=LabNet(epochs=3, batch_links=30), clunet=CluNet(steps=7), verbose=0)
-    taken = {"labnet": 0, "clunet": 0}
+    stages = {"labnet": LabNet(epochs=3, batch_links=30), "clunet": CluNet(steps=7)}
+    published = {"labnet__epochs": 3, "labnet__batch_links": 30, "clunet__steps": 7}
+    for model in (S3C2(3, **stages), S3C2.as_published(3, **published)):
+        taken = dict.fromkeys(forecast.NAMES, 0)
 
-    def count(step):
-        taken[step.stage] += 1
+        def count(step, taken=taken):
+            taken[step.stage] += 1
 
-    model.set_params(callbacks=count).fit(blobs[0], links=blob_links)
-    assert forecast.n_steps(model, blob_links) == taken
+        model.set_params(callbacks=count, verbose=0).fit(blobs[0], links=blob_links)
+        assert forecast.n_steps(model, blob_links, len(blobs[0])) == taken
+    assert sum(taken.values()) == 3 * 3 + 7  # the paper has no other stages
+
+
+@pytest.mark.parametrize(
+    ("n", "steps"), [(120, 50), (1297, 300), (60_000, 21 * 235), (10**6, 4692)]
+)
+def test_the_autoencoder_has_at_most_50_epochs_and_about_5000_steps(blob_links, n, steps):
+    assert forecast.n_steps(S3C2(3), blob_links, n)["autoencoder"] == steps
+    model = S3C2(3, labnet=LabNet(code=False))
+    assert forecast.n_steps(model, blob_links, n)["autoencoder"] == 0
 
 
 def test_the_forecast_grows_with_steps_and_networks(blobs, blob_links, monkeypatch):
@@ -26,11 +38,13 @@ def test_the_forecast_grows_with_steps_and_networks(blobs, blob_links, monkeypat
 
     def seconds(**changes):
         model = S3C2(3, labnet=LabNet(steps=500), clunet=CluNet(steps=200), layers=(8, 4))
-        return forecast.forecast(model.set_params(**changes), blobs[0], blob_links)
+        return forecast.forecast(model.set_params(**changes), blobs[0], blob_links)[0]
 
-    assert seconds() == {"labnet": 500, "clunet": 200}
-    assert seconds(clunet__steps=2000) == {"labnet": 500, "clunet": 2000}
-    assert seconds(clunet__n_restarts=3) == {"labnet": 500, "clunet": 600}
+    usual = {"autoencoder": 50, "labnet": 500, "clunet start": 200, "clunet": 200}
+    assert seconds() == usual
+    assert seconds(clunet__steps=2000) == usual | {"clunet start": 400, "clunet": 2000}
+    assert seconds(clunet__n_restarts=3) == usual | {"clunet start": 600, "clunet": 600}
+    assert seconds(labnet__code=False, clunet__start="random") == {"labnet": 500, "clunet": 200}
 
 
 def test_short_fits_are_not_worth_a_word():
@@ -39,6 +53,11 @@ def test_short_fits_are_not_worth_a_word():
     assert words.startswith("This will take about 2.5 hours (LabNet 17 minutes, CluNet 2.2 hours).")
     assert "--points 50" in words
     assert "a GPU" in words
+    assert "--no-autoencoder" not in words
+    all_stages = dict.fromkeys(forecast.NAMES, 100.0)
+    words = forecast.in_words(all_stages, False, True)
+    assert "(autoencoder 2 minutes, LabNet 2 minutes, CluNet's start 2 minutes, CluNet 2" in words
+    assert "--no-autoencoder" in words
     assert "--points" not in forecast.in_words({"labnet": 1000.0}, False, True)
     assert "GPU" not in forecast.in_words({"labnet": 1000.0}, True, False)
 

@@ -11,7 +11,7 @@ from PIL import Image
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from s3c2.data import preparation_from_json, prepare
-from s3c2.data.scaling import Scaling
+from s3c2.data.scaling import learn_scaling
 from s3c2.errors import DataError, StorageError
 
 
@@ -37,11 +37,11 @@ def test_table_stays_as_it_is_and_keeps_ids_as_they_are_written(plants):
     assert data.ids == ["007", "8", "c"]
     assert preparation.columns == ("height", "width", "flowers")
     np.testing.assert_array_equal(data.X, [[1, 5, 1], [2.5, 5, 0], [4, 5, 1]])
-    assert preparation.usual_scale == "standard"
+    assert preparation.usual_scale == "auto"
 
 
-def test_what_is_not_a_table_has_no_usual_scale(plants, tmp_path):
-    assert prepare(plants, text_column="colour")[1].usual_scale is None
+def test_texts_have_topics_and_pictures_are_scaled_already(plants, tmp_path):
+    assert prepare(plants, text_column="colour")[1].usual_scale == "topics"
     picture(tmp_path / "pictures" / "a.png", (255, 0, 0))
     assert prepare(tmp_path / "pictures")[1].usual_scale is None
     np.save(tmp_path / "images.npy", np.zeros((3, 6, 5)))
@@ -134,7 +134,7 @@ def test_largest_values_that_float32_holds_are_taken(tmp_path):
 def test_new_values_far_beyond_those_of_fit_are_refused(tmp_path):
     data, preparation = prepare(table(tmp_path / "t.csv", "a,b\n1,0\n1,0.001\n"))
     new = table(tmp_path / "new.csv", "a,b\n1,0\n1,3e38\n")
-    scaling = Scaling.learn("standard", data.X)
+    scaling = learn_scaling("standard", data.X)
     with pytest.raises(DataError, match=r"new\.csv holds 3e\+38 at row 1, column 'b'"):
         preparation.apply(new, scaling=scaling)
     np.testing.assert_array_equal(preparation.apply(new).X, [[1, 0], [1, 3e38]])
@@ -193,7 +193,7 @@ def test_tables_in_arrays_stay_as_they_are(tmp_path, dtype):
     np.save(tmp_path / "X.npy", X)
     data, preparation = prepare(tmp_path / "X.npy")
     np.testing.assert_array_equal(data.X, X)
-    assert preparation.usual_scale == "standard"
+    assert preparation.usual_scale == "auto"
     again = through_json(preparation).apply(tmp_path / "X.npy")
     np.testing.assert_array_equal(again.X, data.X)
 

@@ -29,7 +29,8 @@ def test_a_callback_sees_every_step(blobs, blob_links, small):
     counter = Counter()
     model = S3C2(3, **small, callbacks=counter).set_params(labnet__steps=3, clunet__steps=2)
     model.fit(blobs[0], links=blob_links)
-    steps = [("labnet", i) for i in range(3)] + [("clunet", i) for i in range(2)]
+    lengths = {"labnet": 3, "clunet start": 2, "clunet": 2}
+    steps = [(stage, i) for stage, n in lengths.items() for i in range(n)]
     expected = [(when, *step) for step in steps for when in ("begin", "end")]
     assert counter.seen == ["setup", *expected, "teardown"]
 

@@ -103,7 +103,9 @@ def test_a_checkpoint_of_a_clunet_with_another_labnet_is_refused(
     monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
     X = blobs[0]
     one, two = (
-        LabNet(layers=(16, 8), steps=20, random_state=seed, verbose=0).fit(X, links=blob_links)
+        LabNet(code=False, layers=(16, 8), steps=20, random_state=seed, verbose=0).fit(
+            X, links=blob_links
+        )
         for seed in range(2)
     )
     clunet = CluNet(3, layers=(16,), steps=20, random_state=0, verbose=0)
@@ -146,8 +148,8 @@ def train(checkpoint=None, callbacks=None):
     y = np.arange(60) % 4
     X = rng.normal(size=(60, 6)) + 3 * np.eye(4, 6)[y]
     model = S3C2(
-        4, labnet=LabNet(steps=20), clunet=CluNet(steps=30, batch_pairs=50), layers=(16, 8),
-        random_state=0, verbose=0, checkpoint=checkpoint, callbacks=callbacks,
+        4, labnet=LabNet(code=False, steps=20), clunet=CluNet(steps=30, batch_pairs=50),
+        layers=(16, 8), random_state=0, verbose=0, checkpoint=checkpoint, callbacks=callbacks,
     )
     model.fit(X, links=Links.from_labels(y, 100, random_state=0))
     return model.predict_proba(X)

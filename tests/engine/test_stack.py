@@ -79,8 +79,9 @@ def test_clunets_of_a_stack_have_the_bits_of_those_alone(rows, replicas, shared,
         for i, trained in enumerate(train_replicas(labnet, replicas, rows, FitRun(labnet)))
     ]
     clunet = CluNet(
-        3, layers=(32, 8), steps=25, batch_links=16, batch_pairs=16, batch_points=points, verbose=0
-    )
+        3, layers=(32, 8), steps=25, batch_links=16, batch_pairs=16, batch_points=points,
+        start="random", verbose=0,
+    )  # fmt: skip
     mine = [
         CluNetReplica(replica.links, 100 + i, labnets[0 if shared else i], 0)
         for i, replica in enumerate(replicas)
@@ -135,8 +136,9 @@ def test_one_network_that_does_not_fit_is_no_divergence(blobs, blob_links, tmp_p
     monkeypatch.setattr(scheduling, "train", no_memory)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (0, 2**33))
     path = tmp_path / "state"
-    stages = {"labnet": LabNet(steps=5), "clunet": CluNet(batch_links=10, batch_pairs=30)}
-    model = S3C2(3, **stages, layers=(16,), verbose=0)
+    clunet = CluNet(start="random", batch_links=10, batch_pairs=30, batch_points=None)
+    labnet = LabNet(code=False, steps=5)
+    model = S3C2(3, labnet=labnet, clunet=clunet, layers=(16,), verbose=0)
     said = "80 rows does not fit .* .8 GiB in all.. Make the batch"
     with pytest.raises(OutOfMemoryError, match=said):
         model.set_params(checkpoint=path).fit(blobs[0], links=blob_links)
@@ -223,7 +225,7 @@ def test_replicas_of_other_shapes_are_refused():
 
 def test_a_layer_without_bias_is_trained_alone(blobs, blob_links):
     own = nn.Linear(5, 16, bias=False)
-    labnet = LabNet(network=own, n_committee=2, steps=3, random_state=0, verbose=0)
+    labnet = LabNet(network=own, n_committee=2, code=False, steps=3, random_state=0, verbose=0)
     assert labnet.fit(blobs[0], links=blob_links).transform(blobs[0]).shape == (120, 32)
 
 

@@ -28,16 +28,22 @@ def folder(tmp_path_factory):
 def sizes():
     from experiments.runs import Sizes
 
-    return Sizes(("digits",), ("digits",), ("digits",), (60, 120), (80, 160), (60,), 2, 1)
+    return Sizes(
+        ("digits",), ("digits",), ("digits",), (60, 120), (80, 160), (60,), 2, 1,
+        wrong=("digits",), wrong_budget=60, others=("iris",),
+    )  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def tiny(folder, sizes, monkeypatch):
+    from s3c2 import labnet_training
+
     from experiments import command_line, runs
 
     monkeypatch.setenv("S3C2_RESULTS", str(folder.parent))
     monkeypatch.setattr(command_line, "QUICK", sizes)
     monkeypatch.setattr(runs, "PRETRAINED", folder / "pretrained")
+    monkeypatch.setattr(labnet_training, "CODE_LAYERS", (8, 4))
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ class TestResume:
             (["--dataset", "nonesuch"], "invalid choice: 'nonesuch'"),
             (["--group", "0"], "'0' is not a whole number of at least 1"),
             (["--links", "many"], "'many' is not a whole number of at least 1"),
-            (["--only", "k-means"], "invalid choice: 'k-means'"),
+            (["--only", "spectral"], "invalid choice: 'spectral'"),
         ],
     )
     def test_what_cannot_be_run_is_refused(self, flags, said, capsys):

@@ -15,9 +15,11 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(scope="module")
 def labnet(blobs, blob_links):
-    return LabNet(layers=(64, 16), steps=80, learning_rate=2e-3, random_state=0, verbose=0).fit(
-        blobs[0], links=blob_links
-    )
+    labnet = LabNet(
+        code=False, layers=(64, 16), steps=80, learning_rate=2e-3, scale=None, random_state=0,
+        verbose=0,
+    )  # fmt: skip
+    return labnet.fit(blobs[0], links=blob_links)
 
 
 @pytest.mark.parametrize("draws", [RandomPairs, AllPairs])

@@ -15,8 +15,8 @@ def digits():
     links = Links.from_labels(y, 400, random_state=0)
     model = S3C2(
         10,
-        labnet=LabNet(threshold=0.1, dropout=0, steps=60),
-        clunet=CluNet(dropout=0, steps=80, batch_pairs=400, learning_rate=2e-3),
+        labnet=LabNet(threshold=0.1, code=False, steps=60),
+        clunet=CluNet(steps=80, batch_pairs=400, learning_rate=2e-3),
         layers=(64, 64, 32), random_state=0, verbose=0,
     )  # fmt: skip
     model.fit(X, links=links)

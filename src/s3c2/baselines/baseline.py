@@ -26,12 +26,14 @@ class Baseline(ABC):
 
         Parameters
         ----------
-        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w)
+        X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w),
+            (n, h, w, c)
         y : ignored
         links : Links
         sample_id : (n,), optional
             The rows' ids, if the links speak of ids.
         """
         models: list[Any] = [self]
-        begin(models, X, [links], sample_id=sample_id, y=y).train_one(self._learn)
+        fitting = begin(models, X, [links], sample_id=sample_id, y=y)
+        fitting.train_one(fitting.models[0]._learn)
         return self

@@ -51,7 +51,7 @@ class IDEC(Baseline, LinkClusterer):
     Parameters
     ----------
     n_clusters : int, default=8
-    network : {"dense", "convolutional"} or nn.Module, default="dense"
+    network : {"auto", "dense", "convolutional"} or nn.Module, default="auto"
         "convolutional" takes images; it has LabNet's convolutions. A module of your own is an
         encoder, (rows, *shape) → (rows, …); it is copied and starts from its weights.
     decoder : nn.Module, optional
@@ -86,7 +86,7 @@ class IDEC(Baseline, LinkClusterer):
     cache : path, optional
         Folder that keeps pretrained autoencoders. A fit on the same rows with the same settings of
         the pretraining takes the one it finds there.
-    scale : {None, "standard", "unit", "together", "rms"}, default="rms"
+    scale : as in S3C2, default="rms"
         "rms" divides all numbers by the root of their mean square: rates and weights are for rows
         of that size. Other scales change how much the reconstruction weighs, and larger rows need a
         lower ``pretrain_learning_rate``.
@@ -196,7 +196,7 @@ class IDEC(Baseline, LinkClusterer):
         usual = published.IDEC_PRETRAINING[self._kind]
         rate, epochs = self.pretrain_learning_rate, self.whole_epochs
         return Pretraining(
-            network=self.network,
+            network=self.network if isinstance(self.network, nn.Module) else self._kind,
             decoder=self.decoder,
             layers=tuple(map(int, self.layers)),
             layer_epochs=int(self.layer_epochs),

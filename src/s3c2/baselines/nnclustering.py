@@ -37,7 +37,7 @@ class NNClustering(Baseline, LinkClusterer):
     ----------
     n_clusters : int, default=8
     margin : float, default=2.0
-    network : {"dense", "convolutional"} or nn.Module, default="dense"
+    network : {"auto", "dense", "convolutional"} or nn.Module, default="auto"
         "convolutional" is the authors' LeNet: 5×5 convolutions of 20 and 50 filters, each pooled,
         and a dense layer of 500; images smaller than 28 × 28 are padded. "dense" has the hidden
         layers of CluNet. Both have batch normalisation and no dropout.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from s3c2.cli.outputs import check_matplotlib, output_folder
 if TYPE_CHECKING:
     from s3c2.metrics import Scores
 
-METHODS = {"s3c2": "S3C2 as published", "kmeans": "k-means"}
+METHODS = {"s3c2": "S3C2", "as_published": "S3C2 as published", "kmeans": "k-means"}
 
 
 @click.command(epilog=example("s3c2 demo -o demo", "s3c2 demo --sets 3"))
@@ -33,11 +34,11 @@ METHODS = {"s3c2": "S3C2 as published", "kmeans": "k-means"}
 @click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress and no messages.")
 def demo(out: Path, sets: int, as_json: bool, quiet: bool) -> None:
-    """Cluster handwritten digits from 500 links, and compare with k-means.
+    """Cluster handwritten digits from 500 links, and compare with the paper and k-means.
 
-    Both methods learn from the same 1,297 digits and are scored on the same 500 others. The
-    folder gets report.html, clusters.png, labels.csv, links.csv, the model, and the data as CSV
-    to try the other commands on.
+    S3C2, S3C2 as published and k-means learn from the same 1,297 digits and are scored on the
+    same 500 others. The folder gets report.html, clusters.png, labels.csv and the model of S3C2,
+    links.csv, and the data as CSV to try the other commands on.
     """
     check_matplotlib()
     with output_folder(out):
@@ -46,7 +47,8 @@ def demo(out: Path, sets: int, as_json: bool, quiet: bool) -> None:
         from s3c2.cli.digits import Digits, cluster_digits, write_demo
 
         digits = Digits.load()
-        outcomes = [cluster_digits(digits, s, verbose=0 if quiet else 1) for s in range(sets)]
+        tell, verbose = partial(say, quiet=quiet), 0 if quiet else 1
+        outcomes = [cluster_digits(digits, s, verbose=verbose, tell=tell) for s in range(sets)]
         scores = {name: [getattr(o, name) for o in outcomes] for name in METHODS}
         table = {METHODS[name]: _in_words(each) for name, each in scores.items()}
         note = _note(sets)

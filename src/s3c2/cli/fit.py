@@ -56,20 +56,32 @@ def number_or_auto(value: str) -> float | str:
 @data_options
 @click.option(
     "--scale",
-    type=click.Choice(["standard", "unit", "together", "rms", "none"]),
-    help="Scaling: each column to mean 0 and deviation 1 (standard, the default of tables), each "
-    "column onto [0, 1] (unit), all numbers by one factor onto [0, 1] (together: for pixels and "
-    "the like), all numbers by the root of their mean square (rms), or none (the default of "
-    "pictures and texts).",
+    type=click.Choice(["auto", "robust", "standard", "unit", "together", "rms", "topics", "none"]),
+    default="auto",
+    show_default=True,
+    help="Scaling: chosen by what the data is (auto), each column to mean 0 and deviation 1 with "
+    "heavy tails drawn in (robust) or as they are (standard), each column onto [0, 1] (unit), all "
+    "numbers by one factor onto [0, 1] (together: for pixels and the like), all numbers by the "
+    "root of their mean square (rms), 64 main directions of counts or tf-idf (topics), or none.",
 )
 @click.option(
     "--network",
-    type=click.Choice(["dense", "convolutional"]),
-    default="dense",
+    type=click.Choice(["auto", "dense", "convolutional"]),
+    default="auto",
     show_default=True,
-    help="Kind of networks; convolutional ones are for images.",
+    help="Kind of networks; auto takes convolutional ones for images.",
 )
-@click.option("--semi-supervised", is_flag=True, help="LabNet also learns from rows without links.")
+@click.option(
+    "--as-published",
+    is_flag=True,
+    help="The method of the paper, which learns from links alone; other options change it.",
+)
+@click.option(
+    "--no-autoencoder",
+    is_flag=True,
+    help="Look for neighbours in the rows alone, not in an autoencoder's code too: faster.",
+)
+@click.option("--semi-supervised", is_flag=True, help="LabNet also learns to reconstruct all rows.")
 @click.option(
     "--threshold",
     type=number_or_auto,
@@ -82,7 +94,7 @@ def number_or_auto(value: str) -> float | str:
     "--dropout",
     type=click.FloatRange(0, 0.99),
     metavar="RATE",
-    help="Share of units that are dropped in training; 0 often does better.  [default: 0.1, "
+    help="Share of units that are dropped in training.  [default: 0; as published 0.1, "
     "convolutional 0.5]",
 )
 @click.option(
@@ -121,18 +133,20 @@ def number_or_auto(value: str) -> float | str:
 @click.option(
     "--labnet-steps",
     type=click.IntRange(min=1),
-    help="Training steps of LabNet.  [default: 100 walks through the links; 1,500 if "
-    "convolutional]",
+    help="Training steps of LabNet.  [default: 2,000; as published 100 walks through the links, "
+    "convolutional 1,500]",
 )
 @click.option(
-    "--clunet-steps", type=click.IntRange(min=1), help="Training steps of CluNet.  [default: 3,000]"
+    "--clunet-steps",
+    type=click.IntRange(min=1),
+    help="Training steps of CluNet.  [default: 2,000; as published 3,000]",
 )
 @click.option(
     "--points",
     type=click.IntRange(min=2),
     metavar="N",
-    help="Let CluNet learn in a step from all pairs of N rows instead of 1,000 random pairs: as "
-    "good, and faster where the network is slow.  [default: 100 for convolutional networks]",
+    help="Let CluNet learn in a step from all pairs of N rows; fewer are faster where the network "
+    "is slow.  [default: 100; as published 1,000 random pairs]",
 )
 @click.option("--no-report", is_flag=True, help="Write no report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
@@ -145,7 +159,7 @@ def fit(
     id_column: str | None,
     text_column: str | None,
     drop: tuple[str, ...],
-    scale: str | None,
+    scale: str,
     contradictions: Literal["raise", "drop"],
     no_report: bool,
     as_json: bool,
@@ -173,8 +187,9 @@ def fit(
         given = read_links(links_file, ids=rows.ids, n_rows=rows.n_rows)
         links = _usable(given, links_file, contradictions, quiet)
         _warn_of_too_many_groups(links, n_clusters, rows.names)
-        scaling = None if scale == "none" else scale or preparation.usual_scale
-        model = _new_model(n_clusters, scaling, contradictions, quiet, settings)
+        scaling = {"none": None, "auto": preparation.usual_scale}.get(scale, scale)
+        shared = {"scale": scaling, "contradictions": contradictions, "verbose": 0 if quiet else 1}
+        model = _new_model(n_clusters, rows.X, settings, shared)
         if not quiet and not (out / CHECKPOINT).exists():
             _tell_how_long(model, rows, links)
         _train(model, rows, links, out / CHECKPOINT)
@@ -198,13 +213,14 @@ def _tell(summary: dict[str, Any], quiet: bool) -> None:
     if n_empty:
         say(
             f"{n_empty} of {summary['clusters']} clusters stayed empty. More links, a lower "
-            f"--threshold, --dropout 0 or --restarts may fill them.",
+            f"--threshold or --restarts may fill them.",
             quiet=quiet,
         )
     sizes = ", ".join(map(str, summary["sizes"]))
     n_links = summary["must_links"] + summary["cannot_links"]
     say(
-        f"{summary['rows']:,} rows from {n_links:,} links in clusters of {sizes}. "
+        f"{summary['rows']:,} rows from {n_links:,} links in clusters of {sizes} "
+        f"(scale: {summary['scale'] or 'none'}, network: {summary['network']}). "
         f"Written: {', '.join(summary['outputs'].values())}.",
         quiet=quiet,
     )
@@ -262,40 +278,44 @@ def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str]) ->
         )
 
 
-def _new_model(
-    n_clusters: int,
-    scale: str | None,
-    contradictions: Literal["raise", "drop"],
-    quiet: bool,
-    settings: dict[str, Any],
-) -> S3C2:
-    from s3c2 import S3C2, CluNet, LabNet
+def _new_model(n_clusters: int, X: Any, settings: dict[str, Any], shared: dict[str, Any]) -> S3C2:
+    """The default model, or the paper's, with what the user gave in its place."""
+    from s3c2 import S3C2
 
-    labnet = LabNet(
-        n_committee=settings["n_committee"],
-        dropout=settings["dropout"],
-        semi_supervised=settings["semi_supervised"],
-        steps=settings["labnet_steps"],
-    )
-    if settings["threshold"] is not None:
-        labnet.set_params(threshold=settings["threshold"])
-    clunet = CluNet(
-        n_restarts=settings["n_restarts"],
-        dropout=settings["dropout"],
-        steps=settings["clunet_steps"],
-        batch_points=settings["points"],
-    )
-    return S3C2(
-        n_clusters,
-        labnet=labnet,
-        clunet=clunet,
-        network=settings["network"],
-        scale=scale,
-        contradictions=contradictions,
-        device=settings["device"],
-        random_state=settings["seed"],
-        verbose=0 if quiet else 1,
-    )
+    shared |= {"device": settings["device"], "random_state": settings["seed"]}
+    semi_supervised = settings["semi_supervised"]
+    if settings["as_published"]:
+        network = _network_for(settings["network"], X)
+        model = S3C2.as_published(
+            n_clusters, network=network, semi_supervised=semi_supervised, **shared
+        )
+    else:
+        model = S3C2(n_clusters, network=settings["network"], **shared)
+        model.set_params(
+            labnet__semi_supervised=semi_supervised, labnet__code=not settings["no_autoencoder"]
+        )
+    given: dict[str, Any] = {
+        "labnet__threshold": settings["threshold"],
+        "labnet__n_committee": settings["n_committee"],
+        "labnet__dropout": settings["dropout"],
+        "labnet__steps": settings["labnet_steps"],
+        "clunet__n_restarts": settings["n_restarts"],
+        "clunet__dropout": settings["dropout"],
+        "clunet__steps": settings["clunet_steps"],
+        "clunet__batch_points": settings["points"],
+    }
+    return model.set_params(**{name: one for name, one in given.items() if one is not None})
+
+
+def _network_for(network: str, X: Any) -> str:
+    """The kind of network by name: the paper's settings differ by it."""
+    import numpy as np
+
+    from s3c2.data.arrays import channels_first
+    from s3c2.reading import network_kind
+
+    images = channels_first(X) if isinstance(X, np.ndarray) else X
+    return network_kind(network, images.shape[1:])[0]
 
 
 def _tell_how_long(model: S3C2, rows: Data, links: Links) -> None:
@@ -305,8 +325,8 @@ def _tell_how_long(model: S3C2, rows: Data, links: Links) -> None:
 
     with settings_as_given():
         on_cpu = torch_device(model.device).type == "cpu"
-        seconds = forecast(model, rows.X, links)
-    words = in_words(seconds, model.network == "convolutional", on_cpu)
+        seconds, kind = forecast(model, rows.X, links)
+    words = in_words(seconds, kind == "convolutional", on_cpu)
     if words is not None:
         say(words)
 
@@ -383,6 +403,8 @@ def _summary(answers: Answers) -> dict[str, Any]:
     return {
         "rows": len(model.labels_),
         "clusters": model.n_clusters_,
+        "scale": model.scale_,
+        "network": model.network_kind_,
         "sizes": np.bincount(model.labels_, minlength=model.n_clusters_).tolist(),
         "must_links": links.n_must,
         "cannot_links": links.n_cannot,

@@ -11,14 +11,21 @@ if TYPE_CHECKING:
     from s3c2.links import Links
 
 TRIED = 3  # steps of each stage; the first warms up
-MOST_ROWS = 2000
+MOST_ROWS = 5000  # enough for all stages
 WORTH_SAYING = 60.0  # seconds
+NAMES = {
+    "autoencoder": "autoencoder",
+    "labnet": "LabNet",
+    "clunet start": "CluNet's start",
+    "clunet": "CluNet",
+}
 
 
-def forecast(model: S3C2, X: Any, links: Links) -> dict[str, float]:
-    """Seconds that each stage will take, by stage; other work is not counted.
+def forecast(model: S3C2, X: Any, links: Links) -> tuple[dict[str, float], str]:
+    """Seconds that each stage will take, by stage, and the kind of network.
 
-    A step takes as long on few rows as on many, so a few steps on some rows will do.
+    A step takes as long on few rows as on many, so a few steps on some rows will do. Work outside
+    of steps, such as looking for neighbours, is not counted.
     """
     import numpy as np
     from sklearn.base import clone
@@ -29,30 +36,50 @@ def forecast(model: S3C2, X: Any, links: Links) -> dict[str, float]:
     times: dict[str, list[float]] = {}
     lengths: dict[str, int] = {}
 
-    def note(step: Any) -> None:
+    def note(step: Any) -> bool:
         lengths[step.stage] = lengths.get(step.stage, 0) + 1
         times.setdefault(step.stage, []).append(time.perf_counter())
+        return bool(step.step + 1 >= TRIED)  # it ends the autoencoder, whose length is not set
 
     trial: Any = clone(model).set_params(
-        labnet__epochs=None, labnet__steps=TRIED, clunet__steps=TRIED, clunet__start="random",
+        labnet__epochs=None, labnet__steps=TRIED, clunet__steps=TRIED,
         random_state=0, verbose=0, callbacks=note, checkpoint=None,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trial.fit(X[rows], links=some)
-    steps = n_steps(model, links)
-    return {
+    steps = n_steps(model, links, X.shape[0])
+    seconds = {
         stage: float(np.median(np.diff(ends))) * steps[stage] * lengths[stage] / TRIED
         for stage, ends in times.items()
     }
+    return seconds, trial.network_kind_
 
 
-def n_steps(model: S3C2, links: Links) -> dict[str, int]:
-    """Training steps of each stage with these links."""
+def n_steps(model: S3C2, links: Links, n_rows: int) -> dict[str, int]:
+    """Training steps of each stage with these links and so many rows; 0 of one that is left out."""
+    from s3c2 import clunet_start
+
     labnet, clunet = model._stages()
-    how = labnet._training()
+    how, of_clunet = labnet._training(n_rows), clunet._training(n_rows).n_steps(1)
     batches = -(-links.n_links // how.links)
-    return {"labnet": how.n_steps(batches), "clunet": clunet._training().n_steps(1)}
+    started = clunet.start == "labnet" and clunet.n_clusters > 1
+    return {
+        "autoencoder": _code_steps(n_rows) if labnet.neighbors and labnet.code else 0,
+        "labnet": how.n_steps(batches),
+        "clunet start": min(clunet_start.STEPS, of_clunet) if started else 0,
+        "clunet": of_clunet,
+    }
+
+
+def _code_steps(n_rows: int) -> int:
+    """Steps of the autoencoder, as `s3c2.labnet_training.prior_of` counts them."""
+    from s3c2 import labnet_training, prior
+
+    n = min(n_rows, prior.MOST_ROWS)
+    batch = labnet_training.CODE_BATCH
+    epochs = min(labnet_training.CODE_EPOCHS, labnet_training.CODE_STEPS * batch // n)
+    return max(1, epochs) * -(-n // batch)
 
 
 def in_words(seconds: dict[str, float], convolutional: bool, on_cpu: bool) -> str | None:
@@ -60,9 +87,10 @@ def in_words(seconds: dict[str, float], convolutional: bool, on_cpu: bool) -> st
     total = sum(seconds.values())
     if total < WORTH_SAYING:
         return None
-    names = {"labnet": "LabNet", "clunet": "CluNet"}
-    parts = ", ".join(f"{names[stage]} {_duration(each)}" for stage, each in seconds.items())
+    parts = ", ".join(f"{NAMES[stage]} {_duration(each)}" for stage, each in seconds.items())
     faster = ["--labnet-steps and --clunet-steps with fewer steps"]
+    if "autoencoder" in seconds:
+        faster.append("--no-autoencoder")
     if convolutional:
         faster = ["--points 50", *faster, "--network dense"]
     if on_cpu:

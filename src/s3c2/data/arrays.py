@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 
 from s3c2.data.array_files import read_array
 from s3c2.data.data import Data, Preparation, check_finite
-from s3c2.data.scaling import Scaling, chunks
+from s3c2.data.passes import chunks
+from s3c2.data.scaling import Scaling
+from s3c2.data.straight import Straight
 from s3c2.errors import DataError
 from s3c2.naming import named
+
+CHANNELS = (1, 3, 4)  # grey, red green blue, and these with transparency
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class ArrayPreparation(Preparation):
 
     @property
     def usual_scale(self) -> str | None:
-        return "standard" if len(self.row_shape) == 1 else None
+        return "auto" if len(self.row_shape) == 1 else None
 
     @classmethod
     def learn(cls, path: Path) -> tuple[Data, ArrayPreparation]:
@@ -52,9 +56,9 @@ class ArrayPreparation(Preparation):
         if X.ndim > 2:
             shift, factor = 0.0, 1 / 255
             if X.dtype != np.uint8:
-                learned = Scaling.learn("together", X)
+                learned = Straight.learn("together", X)
                 shift, factor = float(learned.shift), float(learned.factor)
-        preparation = cls(X.shape[1:], shift, factor, _channels_last(X))
+        preparation = cls(X.shape[1:], shift, factor, is_channels_last(X.shape))
         return Data(preparation._prepared(X)), preparation
 
     def apply(
@@ -63,6 +67,7 @@ class ArrayPreparation(Preparation):
         """Check the shape of the rows, and map images as those of ``fit``."""
         refuse_id_column(path, id_column)
         X = read_array(path)
+        X = X if self.channels_last else channels_first(X)
         if X.shape[1:] != self.row_shape:
             raise DataError(
                 f"{path}: each row has shape {X.shape[1:]}, and the model was fitted on rows of "
@@ -75,13 +80,13 @@ class ArrayPreparation(Preparation):
     def _mapping(self) -> Scaling | None:
         if self.shift is None or self.factor is None:
             return None
-        return Scaling(np.asarray(self.shift), np.asarray(self.factor))
+        return Straight("together", np.asarray(self.shift), np.asarray(self.factor))
 
     def _prepared(self, X: NDArray[Any]) -> NDArray[Any]:
         mapping = self._mapping()
         if mapping is not None:
             X = _mapped(X, mapping)
-        return np.ascontiguousarray(np.moveaxis(X, -1, 1)) if self.channels_last else X
+        return np.ascontiguousarray(channels_first(X)) if self.channels_last else X
 
 
 def refuse_id_column(path: Path, id_column: str | None) -> None:
@@ -100,5 +105,11 @@ def _mapped(X: NDArray[Any], mapping: Scaling) -> NDArray[np.float32]:
     return out
 
 
-def _channels_last(X: NDArray[Any]) -> bool:
-    return X.ndim == 4 and X.shape[3] in (1, 3, 4) and X.shape[1] not in (1, 3, 4)
+def is_channels_last(shape: tuple[int, ...]) -> bool:
+    """Whether these are images (n, h, w, channels), and not (n, channels, h, w)."""
+    return len(shape) == 4 and shape[3] in CHANNELS and shape[1] not in CHANNELS
+
+
+def channels_first(X: NDArray[Any]) -> NDArray[Any]:
+    """Images as (n, channels, h, w), in whichever order they came; a view."""
+    return np.moveaxis(X, -1, 1) if is_channels_last(X.shape) else X

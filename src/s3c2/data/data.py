@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hi
 
 from numpy.typing import NDArray
 
-from s3c2.data import scaling as scales
-from s3c2.data.scaling import Scaling
+from s3c2.data import passes
+from s3c2.data.scaling import Scaling, check_scaled
 from s3c2.errors import DataError
 from s3c2.naming import named
 
@@ -52,7 +52,7 @@ class Preparation(ABC):
 
     @property
     def usual_scale(self) -> str | None:
-        """The scaling that suits such data, one of ``scaling.SCALES``; the model learns it."""
+        """The scale that suits such data, one of ``scaling.SCALES``; pictures need none."""
         return None
 
     @abstractmethod
@@ -124,9 +124,9 @@ def check_finite(
     scaling: Scaling | None = None,
 ) -> None:
     """Refuse NaN, infinity and what float32 cannot hold, before and after the scaling."""
-    scales.check_finite(X, columns, str(path))
+    passes.check_finite(X, columns, str(path))
     if scaling is not None:
-        scales.check_scaled(X, scaling, columns, str(path))
+        check_scaled(X, scaling, columns, str(path))
 
 
 def check_any_rows(n_rows: int, path: Path) -> None:

@@ -36,7 +36,7 @@ class TablePreparation(Preparation):
 
     @property
     def usual_scale(self) -> str:
-        return "standard"
+        return "auto"
 
     @classmethod
     def learn(

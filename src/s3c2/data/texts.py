@@ -36,6 +36,10 @@ class TextPreparation(Preparation):
     def prepared_shape(self) -> tuple[int, ...]:
         return (len(self.words),)
 
+    @property
+    def usual_scale(self) -> str:
+        return "topics"
+
     def _check_lengths(self) -> None:
         check_lengths(len(self.words), idf=self.idf)
 

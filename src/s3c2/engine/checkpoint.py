@@ -19,7 +19,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from s3c2.data.scaling import chunks
+from s3c2.data.passes import chunks
 from s3c2.errors import OtherFitError, StorageError
 from s3c2.files import model_files as storage
 from s3c2.links import Links

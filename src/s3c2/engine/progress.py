@@ -76,6 +76,12 @@ class Progress:
             self._bar.stop()
 
 
+def say(words: str, verbose: int) -> None:
+    """Print one line where progress goes, unless progress is switched off."""
+    if verbose:
+        print(words, file=sys.stderr, flush=True)
+
+
 def _rich_bar() -> Any:
     try:
         from rich.console import Console

@@ -30,6 +30,7 @@ class Purpose(IntEnum):
     STAGE = 5
     REPLICA = 6
     NEIGHBOURS = 7
+    VIEWS = 8
 
 
 def seed_from(random_state: Any) -> int:
@@ -79,6 +80,10 @@ class Draws:
     def integers(self, step: int | Tensor, size: int, high: int | Tensor) -> Tensor:
         """Integers in [0, high): (replicas, size). ``step`` and ``high`` may be (replicas, 1)."""
         return hashed_integers(self.key, step, size, high)
+
+    def uniform(self, step: int | Tensor, size: int) -> Tensor:
+        """Numbers in [−1, 1): (replicas, size), float32."""
+        return self.integers(step, size, 2**24).float() * 2.0**-23 - 1
 
 
 def seed_torch(seed: int, device: torch.device) -> None:

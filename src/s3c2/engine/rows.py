@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from s3c2.data.scaling import CHUNK_BYTES, Scaling
+from s3c2.data.passes import CHUNK_BYTES, chunks
+from s3c2.data.scaling import Scaling
 from s3c2.engine.kernels.steps import has_kernels, take_rows
 
 RESIDENT_SHARE = 0.4  # of a GPU's free memory, for X
@@ -51,10 +52,18 @@ class Rows:
         self.resident: Tensor | None = None  # all rows where a GPU can take them
         self.half: Tensor | None = None  # and in bfloat16, for products in it
         self.taken: Tensor | None = None  # the one of both that batches are taken from
+        # All rows of X after a scaling that leaves few numbers of each: projected once, not again
+        # in every batch.
+        self.projected: Tensor | None = None
 
     def take(self, index: NDArray[np.int64]) -> Tensor:
         """Rows by number, any order, repeats allowed: (len(index), *shape), float32."""
-        return self._tensor(self.X[index if self.numbers is None else self.numbers[index]])
+        numbers = index if self.numbers is None else self.numbers[index]
+        if self.scaling is None or self.scaling.shape(self.X.shape[1:]) == self.X.shape[1:]:
+            return self._tensor(self.X[numbers])
+        if self.projected is None:
+            self.projected = self._projected()
+        return self.projected[torch.from_numpy(numbers)].to(self.device)
 
     def take_replicas(self, index: Tensor) -> Tensor:
         """Rows by number for each replica: (replicas, rows) → (replicas, rows, *shape)."""
@@ -106,13 +115,19 @@ class Rows:
     def subset(self, index: NDArray[np.int64]) -> Rows:
         """These rows alone, numbered from 0; nothing is copied."""
         numbers = index if self.numbers is None else self.numbers[index]
-        return Rows(self.X, self.shape, self.scaling, self.device, numbers)
+        rows = Rows(self.X, self.shape, self.scaling, self.device, numbers)
+        rows.projected = self.projected
+        return rows
+
+    def _projected(self) -> Tensor:
+        every = Rows(self.X, self.shape, self.scaling)
+        return torch.cat([every._tensor(chunk) for _, chunk in chunks(self.X)])
 
     def _tensor(self, x: Any) -> Tensor:
-        if sparse.issparse(x):
-            x = x.toarray()
         if self.scaling is not None:
             x = self.scaling.apply(x)
+        elif sparse.issparse(x):
+            x = x.toarray()
         x = np.asarray(x, dtype=np.float32)
         if x.base is not None:  # a view of what the caller gave, which no network may write to
             x = x.copy()

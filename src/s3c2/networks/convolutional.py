@@ -12,6 +12,7 @@ from s3c2.networks.modules import output_size
 FILTERS = 32
 KERNELS = (3, 5)
 CONVOLUTIONAL_OUTPUT = 128
+LEAST_SIDE = 4  # of an image that is pooled twice
 LENET_FILTERS = (20, 50)
 LENET_KERNEL = 5
 LENET_DENSE = 500
@@ -103,11 +104,11 @@ def lenet_clusters(shape: tuple[int, ...], n_clusters: int) -> nn.Module:
 
 
 def _check_images(shape: tuple[int, ...]) -> None:
-    if len(shape) != 3 or min(shape[1:]) < 4:
+    if len(shape) != 3 or min(shape[1:]) < LEAST_SIDE:
         raise DataError(
-            "The convolutional network needs images of at least 4 × 4 pixels: X of shape "
-            f"(n, h, w) or (n, channels, h, w). Got rows of shape {shape}. Reshape X, or use "
-            "network='dense'."
+            f"The convolutional network needs images of at least {LEAST_SIDE} × {LEAST_SIDE} "
+            "pixels: X of shape (n, h, w) or (n, channels, h, w). Got rows of shape "
+            f"{shape}. Reshape X, or use network='dense'."
         )
 
 

@@ -49,14 +49,14 @@ class GivenLinks:
         fresh: bool = False,
     ) -> None:
         self.batch = batch
-        counts = [one.n_links for one in links]
+        counts = [max(one.n_links, 1) for one in links]  # no link is one of weight 0
         longest = max(counts)
         table = np.zeros((4, len(links), longest))
         for row, one in enumerate(links):
             ends = np.concatenate([one.must, one.cannot])
-            table[:2, row, : counts[row]] = ends.T
+            table[:2, row, : one.n_links] = ends.T
             table[2, row, : one.n_must] = 1
-            table[3, row, : counts[row]] = np.concatenate([one.must_weight, one.cannot_weight])
+            table[3, row, : one.n_links] = np.concatenate([one.must_weight, one.cannot_weight])
         a, b, same, weight = torch.from_numpy(table).to(device)  # (replicas, longest) each
         self.a, self.b = a.long(), b.long()
         self.same, self.weight = same.float(), weight.float()

@@ -16,7 +16,7 @@ from s3c2.engine.randomness import Purpose, generator
 from s3c2.engine.rows import Rows
 from s3c2.links import Links
 from s3c2.networks import output_size
-from s3c2.pairs.batch import PairBatch, PairSource
+from s3c2.pairs.batch import AllPairsBatch, PairBatch, PairSource
 
 
 class KnownPairs:
@@ -24,7 +24,7 @@ class KnownPairs:
 
     def __init__(self, links: Sequence[Links], device: torch.device | str = "cpu") -> None:
         self.n = max(one.n_samples or 0 for one in links)
-        longest = max(one.n_links for one in links)
+        longest = max(1, *(one.n_links for one in links))
         keys = np.full((len(links), longest), np.iinfo(np.int64).max)
         same = np.zeros((len(links), longest), dtype=np.float32)
         for row, one in enumerate(links):
@@ -105,14 +105,21 @@ class LabelledPairs:
         self.known = KnownPairs(links, device)
 
     def draw(self, step: int | Tensor) -> PairBatch:
-        batch = self.pairs.draw(step)
-        i, j = batch.a + self.first, batch.b + self.first  # rows of h
+        drawn = batch = self.pairs.draw(step)
         if self.numbers is not None:
-            batch = batch.rows_of(self.numbers, self.first)
+            batch = drawn.rows_of(self.numbers, self.first)
+        if isinstance(drawn, AllPairsBatch):  # one product, not a difference for every pair
+            h = self.h[drawn.points + self.first]
+            return batch.labelled(
+                self._labels(batch, losses.squared_distances_of_all(h).flatten(1))
+            )
+        i, j = drawn.a + self.first, drawn.b + self.first  # rows of h
         if runs_fused(self.h):
             return batch.labelled(
                 labelled_pairs(self.h, i, j, batch.a, batch.b, self.threshold, self.known)
             )
-        d2 = losses.squared_distance(self.h[i], self.h[j])
+        return batch.labelled(self._labels(batch, losses.squared_distance(self.h[i], self.h[j])))
+
+    def _labels(self, batch: PairBatch, d2: Tensor) -> Tensor:
         same = losses.is_must_link(d2, self.threshold).float()
-        return batch.labelled(self.known.relabel(batch.a, batch.b, same))
+        return self.known.relabel(batch.a, batch.b, same)

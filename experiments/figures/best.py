@@ -1,0 +1,33 @@
+"""S3C2 with its defaults: NMI against the number of links, from 20 links on, beside figure 2.
+
+    python -m experiments best --device cuda --precision bf16
+
+Dense networks on the four data sets, balanced links, five link sets, which are those of figure 2.
+Rows in results/default.csv; the other methods are the rows of figure 2 and of k_means.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from experiments.experiment import Experiment
+from experiments.figures import figure_2, k_means
+from experiments.plots import beside_default, draw_methods
+from experiments.runs import DEFAULT, Run, Sizes, grid
+
+LEDGER = "default"
+
+
+def runs(sizes: Sizes) -> list[Run]:
+    return list(grid(DEFAULT, sizes.datasets, (sizes.least, *sizes.budgets), sizes.link_sets))
+
+
+def without_links(sizes: Sizes) -> list[Run]:
+    """The runs of k-means on the same data sets."""
+    return [run for run in k_means.runs(sizes) if run.dataset in sizes.datasets]
+
+
+EXPERIMENT = Experiment(
+    __name__, LEDGER, runs, partial(draw_methods, read=beside_default), page="results",
+    beside={"dense": figure_2.runs, k_means.LEDGER: without_links},
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""The clusters of LabNet's representation, and the T that agrees with them.
+
+Rows of a cluster lie together in h, so h can be clustered before any network of clusters is
+trained. CluNet may begin with these clusters; and T follows from them, since the pairs that LabNet
+should call the same are those within a cluster.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from s3c2 import losses
+from s3c2.distances import are_must_links
+
+JUDGED = 3000  # rows from which clusters are found, and whose pairs judge them
+STARTS = 5  # of k-means
+THREADS = 2  # of one k-means
+SEGMENTS = 3  # for each cluster, and SPARE more: what is merged into clusters
+SPARE = 10
+
+
+class Clustering(NamedTuple):
+    """Clusters of rows, and the T that agrees with them best."""
+
+    labels: NDArray[np.int64]
+    threshold: float
+
+
+class Asked(NamedTuple):
+    """A representation whose clusters are wanted.
+
+    Attributes
+    ----------
+    h : (rows, dimensions), in random order
+    n_clusters, seed : int
+    threshold : T, by which clusterings are compared
+    """
+
+    h: NDArray[np.float32]
+    n_clusters: int
+    seed: int
+    threshold: float
+
+
+def clusters_of_each(asked: Sequence[Asked]) -> list[Clustering]:
+    """The clusters of each representation, several at a time where there are processors for it."""
+    workers = max(1, (os.cpu_count() or 1) // THREADS)
+    # The sums of two threads are the same in either order, those of more are not.
+    with (
+        threadpool_limits(limits={"openmp": THREADS, "blas": 1}),
+        warnings.catch_warnings(),
+        ThreadPoolExecutor(workers) as pool,
+    ):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
+        return list(pool.map(lambda one: clusters_of(*one), asked))
+
+
+def clusters_of(h: NDArray[np.float32], n_clusters: int, seed: int, threshold: float) -> Clustering:
+    """Clusters of h by k-means, or by merging smaller ones of k-means.
+
+    k-means likes clusters of one size, and may cut a large one in two while it joins two small
+    ones; merging goes by the distances of pairs. Of both the clustering is kept that disagrees on
+    fewer pairs with what T says of them.
+    """
+    seen = h[:JUDGED]
+    d2 = losses.squared_distances_of_all(torch.from_numpy(seen)[None])[0].numpy()
+    n_segments = min(SEGMENTS * n_clusters + SPARE, len(seen))
+    whole = KMeans(n_clusters, n_init=STARTS, random_state=seed).fit(seen)
+    segments = KMeans(n_segments, n_init=1, random_state=seed).fit(seen)
+    member = np.eye(n_segments, dtype=np.float32)[segments.labels_]  # (seen, segments)
+    cluster = merged_segments(member, np.exp(-d2), n_clusters)
+    above = np.triu_indices(len(seen), 1)
+    d2 = d2[above]
+    must = are_must_links(d2, threshold)
+
+    def same(labels: NDArray[Any]) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = (labels[:JUDGED, None] == labels[:JUDGED])[above]
+        return found
+
+    both = whole.predict(h), cluster[segments.predict(h)]
+    labels = min(both, key=lambda one: float(np.mean(same(one) != must)))
+    return Clustering(labels.astype(np.int64), best_threshold(d2, same(labels)))
+
+
+def best_threshold(d2: NDArray[np.float32], same: NDArray[np.bool_]) -> float:
+    """T for which d² < T says best which pairs are the same."""
+    order = np.argsort(d2)
+    below = same[order]
+    # With T behind the i-th pair: the different ones up to it, and the same ones after it.
+    wrong = np.cumsum(~below) + (below.sum() - np.cumsum(below))
+    return float(np.nextafter(d2[order[int(wrong.argmin())]], np.float32(np.inf)))
+
+
+def merged_segments(
+    member: NDArray[np.float32], nearness: NDArray[np.float32], n_clusters: int
+) -> NDArray[np.int64]:
+    """The cluster of each segment, after merging those whose rows are nearest, two by two.
+
+    Parameters
+    ----------
+    member : (rows, segments), 1 where a row is in a segment
+    nearness : (rows, rows)
+    """
+    together = member.T @ nearness @ member  # sums over the pairs between segments
+    pairs = np.outer(member.sum(0), member.sum(0))
+    cluster = np.arange(len(pairs))
+    left = pairs.diagonal() > 0
+    for _ in range(int(left.sum()) - n_clusters):
+        mean = np.where(np.outer(left, left), together / np.maximum(pairs, 1), -1.0)
+        np.fill_diagonal(mean, -1.0)
+        into, gone = np.unravel_index(mean.argmax(), mean.shape)
+        for sums in (together, pairs):
+            sums[into] += sums[gone]
+            sums[:, into] += sums[:, gone]
+        cluster[cluster == gone] = into
+        left[gone] = False
+    names: NDArray[Any] = np.cumsum(left) - 1
+    return names[cluster].clip(min=0)
