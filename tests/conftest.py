@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from s3c2 import CluNet, LabNet, Links, clunet_start, clunet_training, labnet_losses
+from s3c2 import CluNet, LabNet, Links, clunet_start, labnet_losses
 
 torch.set_num_threads(1)  # two threads only get into each other's way at these sizes
 # Fewer rows beside the links of a batch: the same code on small data, in a fraction of the time.

@@ -196,25 +196,25 @@ def own_network():
 @pytest.mark.parametrize(
     ("clunet", "kind", "rows", "weight"),
     [
-        (CluNet(), AllPairs, 100, 1000),
+        (CluNet(), AllPairs, 200, 1000),
         (CluNet(batch_points=None), RandomPairs, 2000, 1000),
         (CluNet(batch_points=None, batch_pairs=300), RandomPairs, 600, 300),
         (CluNet(batch_points=7), AllPairs, 7, 1000),
         (CluNet(network="convolutional", batch_points=7, batch_pairs=300), AllPairs, 7, 300),
-        (CluNet(network=own_network()), AllPairs, 100, 1000),
-        (S3C2(network="convolutional")._stages()[1], AllPairs, 100, 1000),
+        (CluNet(network=own_network()), AllPairs, 200, 1000),
+        (S3C2(network="convolutional")._stages()[1], AllPairs, 200, 1000),
         (S3C2.as_published(8, network="convolutional")._stages()[1], RandomPairs, 2000, 1000),
         (S3C2.as_published(8)._stages()[1], RandomPairs, 2000, 1000),
     ],
 )
 def test_pairs_are_all_of_some_rows(clunet, kind, rows, weight):
     """Unless random pairs are asked for, as the paper does; either way they weigh as much."""
-    pairs = random_pairs(clunet, clunet._training().pairs)(500, [0], CPU)
+    pairs = random_pairs(clunet, clunet._training(500).pairs)(500, [0], CPU)
     assert isinstance(pairs, kind)
     assert float(pairs.draw(0).weight.sum()) == pytest.approx(weight, rel=1e-5)
 
 
-def test_a_step_takes_100_rows_beside_the_links(monkeypatch):
+def test_a_step_takes_200_rows_beside_the_links(monkeypatch):
     images = np.random.default_rng(0).random((150, 8, 8), dtype=np.float32)
     links = Links.from_labels(np.arange(150) % 2, 60, random_state=0)
     settings = {"network": "convolutional", "batch_links": 20, "verbose": 0, "random_state": 0}
@@ -226,7 +226,7 @@ def test_a_step_takes_100_rows_beside_the_links(monkeypatch):
     for given in ({}, {"batch_points": None, "batch_pairs": 30}):
         given |= {"start": "random", "smoothing": 0}
         CluNet(2, steps=1, **settings, **given).fit(images, links=links, labnet=labnet)
-    assert taken == [(1, 40 + 100), (1, 40 + 60)]
+    assert taken == [(1, 40 + 200), (1, 40 + 60)]
 
 
 def test_all_pairs_find_the_groups_too(blobs, blob_links, labnet):

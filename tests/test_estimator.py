@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
-from s3c2 import S3C2, CluNet, LabNet, Links, published
+from s3c2 import S3C2, CluNet, LabNet, Links, labnet_training, published
 from s3c2.engine.dropout import Dropout
 from s3c2.errors import (
     ContradictoryLinksError,
@@ -103,8 +103,9 @@ class TestFit:
         rates = {}
         for name, weights in (("none", None), ("low", weight)):
             links = Links(**pairs, must_weight=weights, cannot_weight=weights)
+            model = S3C2(3, **small, contradictions="drop").set_params(labnet__neighbors=0)
             with pytest.warns(LinksWarning):
-                model = S3C2(3, **small, contradictions="drop").fit(X, links=links)
+                model.fit(X, links=links)
             known = Links.from_labels(y, 2000, random_state=7)
             rates[name] = model.labnet_.rates(known, X).accuracy
         assert rates["low"] > rates["none"]
@@ -150,13 +151,18 @@ class TestDefault:
     def test_it_has_all_parts(self):
         labnet, clunet = S3C2(4)._stages()
         assert (labnet.neighbors, labnet.code, labnet.views, labnet.same_share) == (10, 1, 1, 0.25)
-        assert (clunet.start, clunet.views, clunet.batch_points) == ("labnet", True, 100)
-        assert min(labnet.smoothing, clunet.smoothing) > 0
+        assert (clunet.start, clunet.views, clunet.batch_points) == ("labnet", True, 200)
+        assert (labnet.threshold, labnet.smoothing, clunet.smoothing) == ("clusters", 0, 0.1)
         assert labnet.dropout == clunet.dropout == 0
-        assert labnet._training().n_steps(3) == clunet._training().n_steps(1) == 2000
 
-    def test_it_finds_the_groups_from_few_links(self, blobs):
-        """Nothing is set but the lengths, and the autoencoder is trained as always."""
+    @pytest.mark.parametrize(("rows", "steps"), [(4999, 1000), (5000, 2500)])
+    def test_its_length_is_that_of_few_or_many_rows(self, rows, steps):
+        labnet, clunet = S3C2(4)._stages()
+        assert labnet._training(rows).n_steps(3) == clunet._training(rows).n_steps(1) == steps
+
+    def test_it_finds_the_groups_from_few_links(self, blobs, monkeypatch):
+        """Nothing is set but the lengths, and the autoencoder is trained as with many rows."""
+        monkeypatch.setattr(labnet_training, "CODE_ROWS", 100)
         X, y = blobs
         stages = []
         model = S3C2(3, random_state=0, verbose=0, callbacks=lambda s: stages.append(s.stage))
@@ -165,9 +171,7 @@ class TestDefault:
         assert adjusted_rand_score(y, model.labels_) > 0.95
         assert list(dict.fromkeys(stages)) == ["autoencoder", "labnet", "clunet start", "clunet"]
         assert stages.count("autoencoder") == 50
-        assert set(model.history_["labnet"]) == {
-            "loss", "contrastive", "attraction", "repulsion", "smoothness",
-        }  # fmt: skip
+        assert set(model.history_["labnet"]) == {"loss", "contrastive", "attraction", "repulsion"}
         assert set(model.history_["clunet"]) == {"loss", "pairs", "smoothness"}
 
 
@@ -183,7 +187,8 @@ class TestRefit:
         def interrupt(step):
             raise KeyboardInterrupt
 
-        links = Links(must=[(0, 1)], n_samples=120) if how == "bad links" else blob_links
+        wrong = Links(must=[(0, 1)], cannot=[(0, 1)], n_samples=120)
+        links = wrong if how == "bad links" else blob_links
         other = X * 1000 + 5 if how != "bad data" else np.full((120, 4), np.nan)
         if how == "interrupted":
             model.set_params(callbacks=interrupt)
@@ -195,7 +200,7 @@ class TestRefit:
     def test_a_failed_first_fit_leaves_an_unfitted_model(self, blobs, small):
         model = S3C2(3, **small)
         with pytest.raises(LinksError):
-            model.fit(blobs[0])
+            model.fit(blobs[0], links=3)
         with pytest.raises(NotFittedError):
             model.predict(blobs[0])
 
@@ -316,8 +321,8 @@ class TestAsPublished:
     def test_it_has_the_published_training_and_nothing_else(self, network, semi_supervised):
         model = S3C2.as_published(4, network=network, semi_supervised=semi_supervised)
         labnet, clunet = model._stages()
-        assert labnet._training() == published.labnet_training(network, semi_supervised)
-        assert clunet._training() == published.clunet_training()
+        assert labnet._training(100) == published.labnet_training(network, semi_supervised)
+        assert clunet._training(100) == published.clunet_training()
         assert labnet.learning_rate == clunet.learning_rate == published.LEARNING_RATE
         assert labnet.dropout == clunet.dropout == published.DROPOUT[network]
         assert labnet.semi_supervised == semi_supervised
@@ -355,7 +360,10 @@ class TestBadInput:
         ("given", "words"),
         [
             ({"n_clusters": None}, "'n_clusters' parameter of S3C2 must be an int"),
-            ({"labnet__threshold": None}, "'threshold' parameter of LabNet must be 'auto' or a"),
+            (
+                {"labnet__threshold": None},
+                "'threshold' parameter of LabNet must be 'auto' or 'clusters' or a",
+            ),
             ({"labnet__threshold": "often"}, "'threshold' parameter of LabNet must be 'auto' or"),
             ({"labnet__learning_rate": None}, "'learning_rate' parameter of LabNet"),
             ({"labnet__steps": 0}, "'steps' parameter of LabNet must be an int"),
@@ -442,12 +450,13 @@ class TestBadInput:
 
     def test_no_links_and_no_links_of_a_kind(self, blobs, small):
         X = blobs[0]
+        by_links_alone = S3C2.as_published(3)
         with pytest.raises(LinksError, match="learns from links, and got none"):
-            S3C2(3, **small).fit(X)
+            by_links_alone.fit(X)
         with pytest.raises(LinksError, match="no cannot-link among the 1 links"):
-            S3C2(3, **small).fit(X, links=Links(must=[(0, 1)], n_samples=120))
+            by_links_alone.fit(X, links=Links(must=[(0, 1)], n_samples=120))
         with pytest.raises(LinksError, match="no must-link among the 1 links"):
-            S3C2(3, **small).fit(X, links=Links(cannot=[(0, 1)], n_samples=120))
+            by_links_alone.fit(X, links=Links(cannot=[(0, 1)], n_samples=120))
         with pytest.raises(LinksError, match="must be a Links object. Got list"):
             S3C2(3, **small).fit(X, links=[(0, 1)])
 

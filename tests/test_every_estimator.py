@@ -147,11 +147,13 @@ class TestFittedModels:
         model = fitted(kind, blobs[0], blob_links)
         method = model.rates if kind == "LabNet" else lambda links, X: model.score(X, links=links)
         labnet = {"labnet": fitted("LabNet", blobs[0], blob_links)} if kind == "CluNet" else {}
-        for links in (None, 3, "x", [(0, 1)], blobs[0]):
+        for links in (3, "x", [(0, 1)], blobs[0]):
             with pytest.raises(LinksError, match="[Ll]inks"):
                 method(links, blobs[0])
             with pytest.raises(LinksError, match="[Ll]inks"):
                 sklearn.clone(model).fit(blobs[0], links=links, **labnet)
+        with pytest.raises(LinksError, match="[Ll]inks"):
+            method(None, blobs[0])
         with pytest.raises((ValueError, TypeError)):
             method(blob_links, None)
 
@@ -243,7 +245,7 @@ class TestOnePreamble:
 
     @pytest.mark.parametrize(
         "configurations",
-        [3, None, "x", [3], [(S3C2(3),)], [(S3C2(3), None)], [(S3C2, 3)], [(3, "links")]],
+        [3, None, "x", [3], [(S3C2(3),)], [(S3C2(3), 3)], [(S3C2, 3)], [(3, "links")]],
     )
     def test_fit_many_takes_pairs(self, configurations, blobs):
         with pytest.raises(TypeError, match="fit_many takes"):

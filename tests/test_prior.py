@@ -235,7 +235,6 @@ def test_constant_and_duplicate_rows(X):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"neighbors": 0}, "'smoothing' .* set neighbors=10, or smoothing=0"),
         ({"neighbors": 0, "smoothing": 0.1}, "'smoothing' .* needs the distances of 'neighbors'"),
         ({"neighbors": -1}, "'neighbors' .* must be an int"),
     ],
@@ -243,3 +242,22 @@ def test_constant_and_duplicate_rows(X):
 def test_settings_that_do_not_go_together(blobs, blob_links, given, words):
     with pytest.raises(ValueError, match=words):
         LabNet(**given).fit(blobs[0], links=blob_links)
+
+
+def test_reconstruction_and_neighbours_go_together(blobs, blob_links):
+    labnet = LabNet(semi_supervised=True, steps=2, layers=(16, 8), random_state=0, verbose=0)
+    terms = labnet.fit(blobs[0], links=blob_links).history_
+    assert set(terms) == {"loss", "contrastive", "attraction", "repulsion", "reconstruction"}
+    weak = 0.5 * (terms["attraction"] + terms["repulsion"])
+    expected = terms["contrastive"] + weak + 0.05 * terms["reconstruction"]
+    assert terms["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_row_has_the_neighbours_of_both_spaces():
+    X, Z = (np.random.default_rng(s).normal(size=(40, 3)).astype(np.float32) for s in range(2))
+    rows, code = Rows(X, (3,)), Rows(Z, (3,))
+    both = find_neighbours(rows, 4, code_of=lambda given: code)
+    of_input, of_code = find_neighbours(rows, 4), find_neighbours(code, 4)
+    assert edges(both) == edges(of_input) | edges(of_code)
+    assert len(both.others) == len(of_input.others) + len(of_code.others)
+    assert torch.equal(both.radius, of_input.radius)  # how far a row itself may be moved

@@ -7,7 +7,7 @@ pairs labelled in this way (stage two). `S3C2.fit` and `S3C2._learn` show it in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -27,8 +27,10 @@ from s3c2.labnet import LabNet
 from s3c2.labnet_training import LabNetResult, prior_of, train_labnets, with_thresholds
 from s3c2.links import Links
 from s3c2.parameters import NETWORKS, check_choice, got, is_whole
+from s3c2.prior import Neighbours
 from s3c2.reading import Reading
 from s3c2.surface import SHARED, ClusterResult, LinkClusterer
+from s3c2.suspicion import judged_by_both
 
 S = TypeVar("S", LabNet, CluNet)
 
@@ -175,7 +177,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         n_clusters = int(self.n_clusters)
         labelling = with_thresholds(labnets, trained, fitting.rows, n_clusters)  # T
         clustering = fit_clunets(clunets, labelling, fitting, prior)  # stage two, and the labels
-        return [S3C2Result.of(*both) for both in zip(labelling, clustering)]
+        return [
+            S3C2Result.of(labnet, clunet, fitting.rows, links, prior)
+            for labnet, clunet, links in zip(labelling, clustering, fitting.links)
+        ]
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """LabNet's representation h(x): (n, dimensions)."""
@@ -330,9 +335,17 @@ class S3C2Result:
 
     @classmethod
     def of(
-        cls, labnet: LabNetResult | DataError, clunet: ClusterResult | DataError
+        cls,
+        labnet: LabNetResult | DataError,
+        clunet: ClusterResult | DataError,
+        rows: Rows,
+        links: Links,
+        prior: Neighbours | None,
     ) -> S3C2Result | DataError:
-        """Both, or the error of the stage that diverged."""
+        """Both, or the error of the stage that diverged; CluNet judges the links, too."""
         if isinstance(labnet, DataError):
             return labnet
-        return clunet if isinstance(clunet, DataError) else cls(labnet, clunet)
+        if isinstance(clunet, DataError):
+            return clunet
+        suspicion = judged_by_both(labnet.suspicion, clunet.network, rows, links, prior)
+        return cls(replace(labnet, suspicion=suspicion), clunet)

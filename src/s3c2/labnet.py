@@ -18,16 +18,10 @@ from s3c2.distances import are_must_links, link_distances, squared_distances
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.optimizers import LARGEST_RATE, OPTIMIZERS
 from s3c2.engine.rows import Rows
-from s3c2.errors import DataError
+from s3c2.errors import DataError, StorageError
 from s3c2.files.saved import Saved
 from s3c2.fitting import Fitting, begin, check_links
-from s3c2.labnet_training import (
-    LabNetResult,
-    Suspicion,
-    prior_of,
-    train_labnets,
-    with_thresholds,
-)
+from s3c2.labnet_training import LabNetResult, prior_of, train_labnets, with_thresholds
 from s3c2.links import Links
 from s3c2.metrics import Rates
 from s3c2.networks import committee_of, members_of, output_size
@@ -43,6 +37,7 @@ from s3c2.parameters import (
 )
 from s3c2.reading import Reading
 from s3c2.surface import LinkEstimator, usual_steps
+from s3c2.suspicion import Suspicion
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -305,7 +300,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         super()._set_fitted(reading, result)
         self.encoder_ = result.encoder
         self.threshold_ = result.threshold
-        found = result.suspicion
+        found = result.suspicion and result.suspicion.in_order()
         self.suspicious_links_ = None if found is None else found.links
         self.link_doubts_ = None if found is None else found.doubts
         self.history_ = result.history
@@ -317,7 +312,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         saved.content["threshold"] = self.threshold_
         saved.content["committee"] = len(members_of(self.encoder_))
         if self.suspicious_links_ is not None and self.link_doubts_ is not None:
-            saved.put_array("labnet.suspicious_links", self.suspicious_links_)
+            saved.put_array("labnet.suspicious_links", self.suspicious_links_.astype(np.int32))
             saved.put_array("labnet.link_doubts", self.link_doubts_)
         saved.put_network("labnet", self.encoder_)
         saved.put_history("labnet", self.history_)
@@ -333,9 +328,13 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         )
         suspicion = None
         if "labnet.suspicious_links" in saved.tensors:
-            links = saved.take_array("labnet.suspicious_links", torch.int64, [(None, 2)])
+            links = saved.take_array("labnet.suspicious_links", torch.int32, [(None, 2)])
             doubts = saved.take_array("labnet.link_doubts", torch.float64, [(len(links),)])
-            suspicion = Suspicion(links, doubts)
+            if (links < 0).any() or not ((doubts >= 0) & (doubts <= 1)).all():
+                raise StorageError(
+                    "the labnet's suspicious links must be row numbers with doubts from 0 to 1."
+                )
+            suspicion = Suspicion(links.astype(np.int64), doubts)
         return LabNetResult(encoder, threshold, saved.take_history("labnet"), suspicion)
 
     def __sklearn_tags__(self) -> Any:

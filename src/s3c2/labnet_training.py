@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import nn
 
 from s3c2.engine.inference import apply_to_rows
@@ -33,8 +31,7 @@ from s3c2.networks import committee_of
 from s3c2.pairs import GivenLinks, Twins
 from s3c2.pretraining import Pretraining, pretrained_autoencoder
 from s3c2.prior import Neighbours, find_neighbours
-from s3c2.surface import MANY_ROWS
-from s3c2.suspicion import doubts_of_links, trusted
+from s3c2.suspicion import Suspicion, Trust, trusted
 from s3c2.threshold import (
     Fold,
     choose_threshold,
@@ -45,26 +42,12 @@ from s3c2.threshold import (
 if TYPE_CHECKING:
     from s3c2.labnet import LabNet
 
-HALVES = ("first half", "second half")
-SECOND_HALF = 10**6  # the part of a seed that draws it; committees have the lower ones
 CODE_LAYERS = (500, 500, 2000, 10)  # of the autoencoder whose code has neighbours, too
 CODE_BATCH = 256
 CODE_EPOCHS = 50  # at most
 CODE_STEPS = 5000  # at most
 CODE_CORRUPTION = 0.2
-
-
-@dataclass(frozen=True)
-class Suspicion:
-    """The given links in the order in which the rest of the data contradicts them, and how much."""
-
-    links: NDArray[np.int64]  # (links, 2), row numbers
-    doubts: NDArray[np.float64]  # (links,), from 1 to 0
-
-    @classmethod
-    def of(cls, links: Links, doubts: NDArray[np.float64]) -> Suspicion:
-        order = np.argsort(-doubts, kind="stable")
-        return cls(np.concatenate([links.must, links.cannot])[order], doubts[order])
+CODE_ROWS = 5000  # an autoencoder learns too little from fewer
 
 
 @dataclass(frozen=True)
@@ -76,7 +59,7 @@ class LabNetResult:
     encoder : h
     threshold : T
     history : loss terms of each step
-    suspicion : the links that may be wrong, if they were judged
+    suspicion : how much each link is doubted, if they were judged
     links : the given links, with less weight where they are doubted; None as they were given
     """
 
@@ -123,7 +106,7 @@ def prior_of(labnet: LabNet, fitting: Fitting[Any]) -> Neighbours | None:
         code = apply_to_rows(encoder, rows, "encoding", labnet.verbose)
         return Rows(code, code.shape[1:], None, rows.device)
 
-    other = code_of if labnet.code and fitting.rows.n >= MANY_ROWS else None
+    other = code_of if labnet.code and fitting.rows.n >= CODE_ROWS else None
     return find_neighbours(fitting.rows, int(labnet.neighbors), labnet.verbose, other)
 
 
@@ -195,13 +178,11 @@ class LabNetReplica:
     links : by row number
     seed : int
     reconstruction_weight : λ of eq. (2)
-    network : the encoder that it begins with; by default one with random weights
     """
 
     links: Links
     seed: int
     reconstruction_weight: float
-    network: nn.Module | None = None
 
 
 @dataclass(frozen=True)
@@ -260,60 +241,24 @@ def train_replicas(
     run: FitRun,
     prior: Neighbours | None = None,
 ) -> list[TrainedReplica]:
-    """Train LabNets on the same rows.
+    """Train LabNets on the same rows, in as few stacks as suit the device.
 
     Where neighbours are known, the links are judged by them halfway; those that they contradict
-    count less in the second half.
+    count less from then on.
     """
-    no_links = not any(replica.links.n_links for replica in replicas)
-    if prior is None or no_links or settings.semi_supervised:
-        whole = _train(settings, replicas, rows, run, prior)
-        return [TrainedReplica(one.network, one.history) for one in whole]
-    halfway = _train(settings, replicas, rows, run, prior, half=0)
-    suspicions: list[Suspicion] = []
-    judged: list[LabNetReplica] = []
-    for replica, one in zip(replicas, halfway):
-        doubts = doubts_of_links(one.network, rows, replica.links, prior)
-        suspicions.append(Suspicion.of(replica.links, doubts))
-        seed = derived_seed(replica.seed, Purpose.REPLICA, SECOND_HALF)
-        links = trusted(replica.links, doubts)
-        judged.append(LabNetReplica(links, seed, replica.reconstruction_weight, one.network))
-    ended = _train(settings, judged, rows, run, prior, half=1)
-    return [
-        TrainedReplica(two.network, _joined(one.history, two.history), suspicion, replica.links)
-        for one, two, suspicion, replica in zip(halfway, ended, suspicions, judged)
-    ]
-
-
-def _joined(one: History, two: History) -> History:
-    """The terms of both halves, one after the other; a half without steps has none."""
-    return {
-        name: np.concatenate([half[name] for half in (one, two) if name in half])
-        for name in two or one
-    }
-
-
-def _train(
-    settings: LabNet,
-    replicas: Sequence[LabNetReplica],
-    rows: Rows,
-    run: FitRun,
-    prior: Neighbours | None,
-    half: int | None = None,
-) -> list[Trained]:
-    """Train LabNets in as few stacks as suit the device, to the end or one half of the steps."""
     precision = settings.precision
     architecture = settings._architecture(settings.dropout, settings.decoder)
     how = settings._training(rows.n)
     n_links = how.links
     if prior is not None:  # a batch need not hold more links than there are
         n_links = min(n_links, max(1, *(replica.links.n_links for replica in replicas)))
+    judged: dict[int, Judgement] = {}  # by the replica's id
 
     def build(replica: LabNetReplica) -> dict[str, nn.Module]:
         def seed(part: int) -> int:
             return derived_seed(replica.seed, Purpose.WEIGHTS, part)
 
-        parts = {"encoder": replica.network or architecture.build_encoder(rows.shape, seed(0))}
+        parts = {"encoder": architecture.build_encoder(rows.shape, seed(0))}
         if settings.semi_supervised:
             parts["decoder"] = architecture.build_decoder(rows.shape, seed(1))
         return parts
@@ -321,33 +266,55 @@ def _train(
     def task(some: Sequence[LabNetReplica], stacks: dict[str, Stack], part: str) -> Task:
         seeds = [replica.seed for replica in some]
         given = GivenLinks([r.links for r in some], n_links, seeds, rows.device)
+        steps = [how.n_steps(n) for n in given.steps_per_epoch]
         own_decoder = settings.semi_supervised and settings.decoder is not None
         own = isinstance(settings.network, nn.Module) or own_decoder
         twins = Twins(stacks["encoder"], rows, seeds, views=settings.views)
         parts: list[Part] = [FromLinks(given)]
+        trained: dict[str, nn.Module] = dict(stacks)
+        before = None
         if prior is not None:
             parts.append(FromNeighbours(settings, twins, prior))
+            links = [r.links for r in some]
+            trust = Trust(given, links, stacks["encoder"], rows, prior, steps)
+            judged.update({id(r): Judgement(trust, i) for i, r in enumerate(some)})
+            trained["trust"], before = trust, trust.before
         if settings.semi_supervised:
             weights = [r.reconstruction_weight for r in some]
             parts.append(FromRows(settings, twins, stacks["decoder"], how.pairs, weights))
         return Task(
             stage="labnet",
-            stacks=nn.ModuleDict(stacks),
+            stacks=nn.ModuleDict(trained),
             losses=loss_of_parts(twins, parts),
-            steps=[_part_of(how.n_steps(n), half) for n in given.steps_per_epoch],
+            steps=steps,
             optimizer=how.optimizer,
             learning_rate=settings.learning_rate,
             foreign_seed=derived_seed(seeds[0], Purpose.STAGE, 0) if own else None,
             part=part,
             capturable=rows.settle(precision) and not own,
+            before=before,
         )
 
     pairs = how.pairs if settings.semi_supervised else 0
     weak = WEAK_PAIRS if prior is not None else 0
     batch = {"encoder": 2 * (n_links + pairs + weak), "decoder": 2 * pairs}
-    group = "" if half is None else HALVES[half]
-    return train_stacks(replicas, build, task, batch, rows.device, run, precision, group)
+    trained = train_stacks(replicas, build, task, batch, rows.device, run, precision)
+    return [
+        TrainedReplica(one.network, one.history, *judgement_of(judged.get(id(r)), r.links))
+        for one, r in zip(trained, replicas)
+    ]
 
 
-def _part_of(steps: int, half: int | None) -> int:
-    return steps if half is None else (steps + half) // 2
+class Judgement(NamedTuple):
+    """Where the judgement of a replica's links is found."""
+
+    trust: Trust
+    number: int  # of the replica in its stack
+
+
+def judgement_of(found: Judgement | None, links: Links) -> tuple[Suspicion | None, Links | None]:
+    """The links in the order of doubt, and as they are trusted; None if they were not judged."""
+    doubts = None if found is None else found.trust.doubts_of(found.number)
+    if doubts is None or links.n_links == 0:
+        return None, None
+    return Suspicion.of(links, doubts), trusted(links, doubts)

@@ -7,6 +7,9 @@ lie together, of a right cannot-link they lie apart.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -14,7 +17,9 @@ from torch import Tensor, nn
 
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.rows import Rows
+from s3c2.engine.stack import Stack
 from s3c2.links import Links
+from s3c2.pairs import GivenLinks
 from s3c2.prior import Neighbours
 
 ASKED = 10  # neighbours of each end
@@ -23,13 +28,58 @@ POWER = 4  # of doubt: links that are hardly doubted keep their weight
 LEAST_WEIGHT = 1e-3
 
 
+@dataclass(frozen=True)
+class Suspicion:
+    """How much each given link is doubted, from 0 to 1."""
+
+    links: NDArray[np.int64]  # (links, 2), row numbers
+    doubts: NDArray[np.float64]  # (links,)
+
+    @classmethod
+    def of(cls, links: Links, doubts: NDArray[np.float64]) -> Suspicion:
+        return cls(np.concatenate([links.must, links.cannot]), doubts)
+
+    def in_order(self) -> Suspicion:
+        """The links that are doubted most come first."""
+        order = np.argsort(-self.doubts, kind="stable")
+        return Suspicion(self.links[order], self.doubts[order])
+
+
+def near_in(one: Tensor, two: Tensor) -> Tensor:
+    """How much rows belong together by LabNet: exp(−d²) of every two, (links, ASKED, ASKED)."""
+    return (-torch.cdist(one, two).square()).exp()
+
+
+def same_in(one: Tensor, two: Tensor) -> Tensor:
+    """How much rows belong together by CluNet: pˢ of every two, (links, ASKED, ASKED)."""
+    return torch.bmm(one, two.transpose(1, 2))
+
+
+def judged_by_both(
+    suspicion: Suspicion | None,
+    clunet: nn.Module,
+    rows: Rows,
+    links: Links,
+    prior: Neighbours | None,
+) -> Suspicion | None:
+    """What LabNet doubted halfway, and the clusters doubt in the end: the mean of both."""
+    if suspicion is None or prior is None:
+        return None
+    by_clusters = doubts_of_links(clunet, rows, links, prior, same_in)
+    return Suspicion(suspicion.links, (suspicion.doubts + by_clusters) / 2)
+
+
 def doubts_of_links(
-    encoder: nn.Module, rows: Rows, links: Links, prior: Neighbours
+    network: nn.Module,
+    rows: Rows,
+    links: Links,
+    prior: Neighbours,
+    belong: Callable[[Tensor, Tensor], Tensor] = near_in,
 ) -> NDArray[np.float64]:
     """How much the neighbours of each link contradict it, from 0 to 1: must-links, cannot-links.
 
-    It is the mean of exp(−d²) over the pairs of a neighbour of one end and one of the other, for a
-    cannot-link; for a must-link what it lacks of 1.
+    For a cannot-link it is how much they belong together, the mean over the pairs of a neighbour of
+    one end and one of the other; for a must-link what it lacks of 1.
     """
     together = np.zeros(links.n_links)
     ends = np.concatenate([links.must, links.cannot]).astype(np.int64)
@@ -37,10 +87,11 @@ def doubts_of_links(
         some = torch.from_numpy(ends[start : start + AT_A_TIME])
         asked = neighbours_of(some, prior)  # (links, 2, ASKED)
         unique, place = np.unique(asked.numpy(), return_inverse=True)
-        h = torch.from_numpy(apply_to_rows(encoder, rows.subset(unique), "judging", 0))
-        one, two = h[torch.from_numpy(place.reshape(asked.shape))].unbind(1)
-        together[start : start + AT_A_TIME] = (-torch.cdist(one, two).square()).exp().mean((1, 2))
-    doubts = np.where(np.arange(len(ends)) < links.n_must, 1 - together, together)
+        out = torch.from_numpy(apply_to_rows(network, rows.subset(unique), "judging", 0))
+        one, two = out[torch.from_numpy(place.reshape(asked.shape))].unbind(1)
+        together[start : start + AT_A_TIME] = belong(one, two).mean((1, 2))
+    of_must = np.arange(len(ends)) < links.n_must
+    doubts: NDArray[np.float64] = np.where(of_must, 1 - together, together).clip(0, 1)
     return np.nan_to_num(doubts)  # a network that diverged doubts nothing
 
 
@@ -55,9 +106,14 @@ def neighbours_of(rows: Tensor, prior: Neighbours) -> Tensor:
     return torch.where((known[place] == rows).unsqueeze(-1), found, rows.unsqueeze(-1))
 
 
+def trust_of(doubts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share of its weight that a doubted link keeps."""
+    return np.maximum(1 - doubts**POWER, LEAST_WEIGHT)
+
+
 def trusted(links: Links, doubts: NDArray[np.float64]) -> Links:
     """The links with less weight where they are doubted."""
-    trust = np.maximum(1 - doubts**POWER, LEAST_WEIGHT)
+    trust = trust_of(doubts)
     return Links(
         must=links.must,
         cannot=links.cannot,
@@ -65,3 +121,59 @@ def trusted(links: Links, doubts: NDArray[np.float64]) -> Links:
         must_weight=links.must_weight * trust[: links.n_must],
         cannot_weight=links.cannot_weight * trust[links.n_must :],
     )
+
+
+class Trust(nn.Module):
+    """Judges the links of each replica halfway through its training.
+
+    It holds the weights that batches of links read, so that they are kept in checkpoints with the
+    networks, and a captured step sees them change.
+
+    Parameters
+    ----------
+    given : the batches of links, which it sets the weights of
+    links, steps : links, and number of steps, of each replica
+    network : the stack of encoders in training
+    """
+
+    weight: Tensor
+    doubts: Tensor
+    judged: Tensor
+
+    def __init__(
+        self,
+        given: GivenLinks,
+        links: Sequence[Links],
+        network: Stack,
+        rows: Rows,
+        prior: Neighbours,
+        steps: Sequence[int],
+    ) -> None:
+        super().__init__()
+        self.register_buffer("weight", given.weight)  # (replicas, links)
+        self.register_buffer("doubts", torch.zeros_like(given.weight, dtype=torch.float64))
+        self.register_buffer("judged", torch.zeros(len(links), dtype=torch.bool))
+        self._links, self._rows, self._prior = links, rows, prior
+        self._network = [network]  # in a list: its weights are not those of this module
+        self._halfway = [n // 2 for n in steps]
+
+    def before(self, step: int) -> None:
+        """Judge the links of the replicas that are halfway."""
+        for r, links in enumerate(self._links):
+            if step != self._halfway[r] or links.n_links == 0 or self.judged[r]:
+                continue
+            encoder = self._network[0].network(r).eval()
+            doubts = doubts_of_links(encoder, self._rows, links, self._prior)
+            keep = torch.from_numpy(trust_of(doubts)).to(self.weight)
+            self.weight[r, : links.n_links] *= keep
+            self.doubts[r, : links.n_links] = torch.from_numpy(doubts)
+            self.judged[r] = True
+
+    def doubts_of(self, replica: int) -> NDArray[np.float64] | None:
+        """The doubts of a replica's links; None if its training ended before."""
+        if not self.judged[replica]:
+            return None
+        found: NDArray[np.float64] = (
+            self.doubts[replica, : self._links[replica].n_links].cpu().numpy()
+        )
+        return found

@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 
-from s3c2 import S3C2, CluNet, LabNet, Links
+from s3c2 import S3C2, CluNet, LabNet, Links, labnet_training
 from s3c2.cli import forecast
 
 from .conftest import fit_command
 
 
-def test_steps_are_those_that_a_fit_takes(blobs, blob_links):
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """The autoencoder is trained on few rows, too."""
+    monkeypatch.setattr(labnet_training, "CODE_ROWS", 100)
+
+
+def test_steps_are_those_that_a_fit_takes(blobs, blob_links, few_are_many):
     stages = {"labnet": LabNet(epochs=3, batch_links=30), "clunet": CluNet(steps=7)}
     published = {"labnet__epochs": 3, "labnet__batch_links": 30, "clunet__steps": 7}
     for model in (S3C2(3, **stages), S3C2.as_published(3, **published)):
@@ -24,7 +30,7 @@ def test_steps_are_those_that_a_fit_takes(blobs, blob_links):
 
 
 @pytest.mark.parametrize(
-    ("n", "steps"), [(120, 50), (1297, 300), (60_000, 21 * 235), (10**6, 4692)]
+    ("n", "steps"), [(4999, 0), (5000, 50 * 20), (60_000, 21 * 235), (10**6, 4692)]
 )
 def test_the_autoencoder_has_at_most_50_epochs_and_about_5000_steps(blob_links, n, steps):
     assert forecast.n_steps(S3C2(3), blob_links, n)["autoencoder"] == steps
@@ -32,7 +38,7 @@ def test_the_autoencoder_has_at_most_50_epochs_and_about_5000_steps(blob_links, 
     assert forecast.n_steps(model, blob_links, n)["autoencoder"] == 0
 
 
-def test_the_forecast_grows_with_steps_and_networks(blobs, blob_links, monkeypatch):
+def test_the_forecast_grows_with_steps_and_networks(blobs, blob_links, few_are_many, monkeypatch):
     clock = iter(range(10**6))
     monkeypatch.setattr(forecast.time, "perf_counter", lambda: next(clock))  # a second a step
 

@@ -76,6 +76,8 @@ def _code_steps(n_rows: int) -> int:
     """Steps of the autoencoder, as `s3c2.labnet_training.prior_of` counts them."""
     from s3c2 import labnet_training, prior
 
+    if n_rows < labnet_training.CODE_ROWS:
+        return 0
     n = min(n_rows, prior.MOST_ROWS)
     batch = labnet_training.CODE_BATCH
     epochs = min(labnet_training.CODE_EPOCHS, labnet_training.CODE_STEPS * batch // n)
