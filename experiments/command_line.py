@@ -145,14 +145,14 @@ def run(experiment: Experiment, args: argparse.Namespace) -> None:
             tell("stopped; the same command goes on from here")
             raise SystemExit(130) from None
     rows = rows_of(runs, path)
-    if runs and not rows:
+    some = bool(rows) or not runs
+    for name, others in experiment.beside.items():
+        rows += rows_of(shown(others, args), folder / f"{name}.csv")
+    if not (some and experiment.write(rows, folder)):
         raise NoRowsError(
             f"{PROGRAM} {experiment.name}: {path} has no rows of these runs, so nothing was drawn. "
             "Run it without --plot-only, or with the --steps that the rows were made with."
         )
-    for name, others in experiment.beside.items():
-        rows += rows_of(shown(others, args), folder / f"{name}.csv")
-    experiment.write(rows, folder)
     where = f"; the runs are in {path}" if runs else ""
     tell(f"written: {folder / experiment.name}.csv and .png{where}")
 

@@ -22,7 +22,7 @@ class Experiment:
     module : ``__name__`` of its file, which gives its name and its text
     ledger : name of the CSV that holds its runs; experiments may share one
     runs : sizes → the runs it needs
-    draw : the rows of its runs → a picture and its numbers
+    draw : the rows of its runs → a picture and its numbers; None where the rows are too few
     group : how many runs are trained together at most
     beside : ledger → runs of other experiments that are drawn, too, where they have rows
     page : the page in docs that tells of it
@@ -31,7 +31,7 @@ class Experiment:
     module: str
     ledger: str
     runs: Callable[[Sizes], list[Run]]
-    draw: Callable[[Rows], Drawing]
+    draw: Callable[[Rows], Drawing | None]
     group: int = 60
     beside: Mapping[str, Callable[[Sizes], list[Run]]] = field(default_factory=dict)
     page: str = "reproduction"
@@ -68,9 +68,12 @@ class Experiment:
             for row in rows_of(runs(FULL), folder / f"{name}.csv")
         ]
 
-    def write(self, rows: Rows, folder: Path) -> None:
-        """Draw the rows: NAME.png, and its numbers in NAME.csv."""
-        save(self.draw(rows), folder, self.name)
+    def write(self, rows: Rows, folder: Path) -> bool:
+        """Draw the rows: NAME.png, and its numbers in NAME.csv; whether there was anything."""
+        drawing = self.draw(rows)
+        if drawing is not None:
+            save(drawing, folder, self.name)
+        return drawing is not None
 
 
 def rows_of(runs: Sequence[Run], path: Path) -> list[dict[str, str]]:

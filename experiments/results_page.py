@@ -33,7 +33,8 @@ INTRODUCTION = """# How good the default is
 as published, the baselines and k-means. `python -m experiments page` writes this page from the CSVs
 in [`experiments/results`](../experiments/results); only what another paper printed ("as printed")
 was typed. Scores are those of the test part; ± is the standard deviation over link sets. What each
-experiment runs is said by `python -m experiments NAME --help`.
+experiment runs is said by `python -m experiments NAME --help`. Each row was made by the commit that
+is [named below](#where-the-rows-come-from); later ones may have changed the default a little.
 """
 
 

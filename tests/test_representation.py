@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from s3c2 import S3C2, CluNet, LabNet, Links
+from s3c2 import S3C2, CluNet, LabNet, Links, representation
 from s3c2.representation import Asked, best_threshold, clusters_of, clusters_of_each
 
 
@@ -38,6 +39,13 @@ def test_several_at_a_time_are_as_one_by_one():
         assert alone.threshold == found.threshold
 
 
+def test_more_clusters_than_rows_that_are_looked_at(monkeypatch):
+    monkeypatch.setattr(representation, "JUDGED", 20)
+    labels = clusters_of(groups((30, 30))[0], 25, 0, 0.3).labels
+    assert len(labels) == 60
+    assert labels.max() < 25
+
+
 @pytest.mark.parametrize(
     "h", [np.zeros((12, 3)), np.eye(3)[[0, 0, 1, 2]], np.eye(6), np.zeros((5, 1))]
 )
@@ -46,6 +54,30 @@ def test_fewer_different_rows_than_clusters(h):
     assert len(labels) == len(h)
     assert labels.min() >= 0
     assert labels.max() < 4
+
+
+def test_a_clustering_has_two_threads_at_most(monkeypatch):
+    """Sums of more threads would differ from run to run."""
+    seen = []
+
+    def note(*asked):
+        seen.append(
+            [one["num_threads"] for one in threadpool_info() if one["user_api"] == "openmp"]
+        )
+        return asked
+
+    monkeypatch.setattr(representation, "clusters_of", note)
+    with threadpool_limits(limits=4, user_api="openmp"):
+        clusters_of_each([Asked(np.zeros((3, 1), np.float32), 1, 0, 0.3)] * 3)
+    assert seen
+    assert max(max(one) for one in seen) <= 2
+
+
+def test_equal_distances_and_no_threshold():
+    assert best_threshold(np.ones(4, np.float32), np.zeros(4, bool)) == 0
+    assert best_threshold(np.ones(4, np.float32), np.ones(4, bool)) > 1
+    d2, same = np.array([0, 0, 0, 2], np.float32), np.array([True, True, False, False])
+    assert 0 < best_threshold(d2, same) < 2
 
 
 def test_the_best_threshold_makes_the_fewest_mistakes():

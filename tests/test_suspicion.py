@@ -10,7 +10,7 @@ from torch import nn
 from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
 from s3c2.engine.rows import Rows
 from s3c2.prior import find_neighbours
-from s3c2.suspicion import doubts_of_links, neighbours_of, trusted
+from s3c2.suspicion import Suspicion, doubts_of_links, neighbours_of, trusted, undoubted
 
 SETTINGS = {
     "labnet": LabNet(steps=300), "clunet": CluNet(steps=150), "layers": (32, 16),
@@ -87,14 +87,20 @@ def test_doubt_is_what_the_neighbours_say():
     assert doubts[[1, 2]].max() < 0.2
 
 
+def test_doubted_links_do_not_decide_the_label_of_a_pair():
+    links = Links(must=[(0, 1), (2, 3)], cannot=[(0, 2)], n_samples=4, must_weight=[1, 0.5])
+    kept = undoubted(links, Suspicion.of(links, np.array([0.2, 0.9, 0.4])))
+    assert kept == Links(must=[(0, 1)], cannot=[(0, 2)], n_samples=4)
+
+
 def test_the_neighbours_that_are_asked_are_neighbours():
     X = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
-    prior = find_neighbours(Rows(X, (2,)), 3)
+    graph = find_neighbours(Rows(X, (2,)), 3)
     known = {
-        int(row): set(prior.others[first : first + count].tolist())
-        for row, first, count in zip(prior.rows, prior.first, prior.count)
+        int(row): set(graph.others[first : first + count].tolist())
+        for row, first, count in zip(graph.rows, graph.first, graph.count)
     }
-    for row, asked in enumerate(neighbours_of(torch.arange(40), prior).tolist()):
+    for row, asked in enumerate(neighbours_of(torch.arange(40), graph).tolist()):
         assert set(asked) == known.get(row, {row})
 
 
@@ -113,14 +119,16 @@ def test_they_are_saved(fitted, tmp_path):
     assert np.array_equal(loaded.link_doubts_, fitted.link_doubts_)
 
 
-@pytest.mark.parametrize("how", ["published", "no neighbours", "ended early"])
+@pytest.mark.parametrize("how", ["published", "no neighbours", "ended early", "few rows"])
 def test_links_that_were_not_judged_are_not_listed(how, blobs, blob_links):
     model = S3C2(3, **SETTINGS).set_params(labnet__steps=6, clunet__steps=3)
+    if how == "few rows":  # most of which are neighbours of each other
+        model.set_params(labnet__neighbors=60)
     if how == "published":
         model = S3C2.as_published(3, labnet__steps=3, clunet__steps=3, verbose=0, random_state=0)
     elif how == "no neighbours":
         model.set_params(labnet__neighbors=0)
-    else:
+    elif how == "ended early":
         model.set_params(callbacks=lambda step: step.stage == "labnet" and step.step == 1)
     model.fit(blobs[0], links=blob_links)
     assert model.suspicious_links_ is None

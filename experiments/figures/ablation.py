@@ -24,10 +24,11 @@ from experiments.runs import AS_IT_COMES, DEFAULT, Run, Sizes, grid
 # What is switched off → the parameters that do it
 PARTS: dict[str, dict[str, Any]] = {
     "no neighbours in the code": {"labnet__code": False},
-    "no neighbours": {"labnet__neighbors": 0, "labnet__smoothing": 0},
-    "LabNet not smoothed": {"labnet__smoothing": 0},
+    "no neighbours": {"labnet__neighbors": 0},
+    "T = 0.3": {"labnet__threshold": 0.3},
     "CluNet not smoothed": {"clunet__smoothing": 0},
     "CluNet from random weights": {"clunet__start": "random"},
+    "LabNet smoothed, too": {"labnet__smoothing": 0.1},
 }
 
 
@@ -59,12 +60,14 @@ def differences(rows: Rows) -> pd.DataFrame:
     return summary(frame, ("dataset", "variant", "n_links"), ("difference", "nmi"))
 
 
-def draw(rows: Rows) -> Drawing:
+def draw(rows: Rows) -> Drawing | None:
     data = differences(rows)
+    if data.empty:
+        return None
     names, budgets = known(data["dataset"]), sorted(data["n_links"].unique())
     parts = list(dict.fromkeys(row["variant"] for row in rows if row["variant"] != AS_IT_COMES))
-    figure, axes_of = grid_of_axes(1, max(1, len(names)))
-    figure.set_size_inches(2.2 + 2.4 * max(1, len(names)), 1 + 0.3 * len(parts))
+    figure, axes_of = grid_of_axes(1, len(names))
+    figure.set_size_inches(2.2 + 2.4 * len(names), 1 + 0.3 * len(parts))
     for dataset, axes in zip(names, axes_of[0]):
         here = data[data["dataset"] == dataset].pivot(
             index="variant", columns="n_links", values="difference"

@@ -38,14 +38,14 @@ class CluNet(LinkClusterer):
     n_clusters : int, default=8
         Inside S3C2 it is that of S3C2.
     n_restarts : int, default=1
-        Number of CluNets that start from weights of their own; the one of the lowest pair loss is
+        Number of CluNets with a start and draws of their own; the one of the lowest pair loss is
         kept, and ``pair_losses_`` holds the losses of all.
     start : {"labnet", "random"}, default="labnet"
         Begin with LabNet's hidden layers and an output that agrees with a clustering of its
         representation, or with random weights, the paper's way.
     smoothing : float, default=0.1
-        Weight of KL(p(x) ‖ p(x + r)), where r is the change of x, within a third of the distance to
-        its 10th neighbour, that moves p most. It wants ``start="labnet"``: from random weights it
+        Weight of KL(p(x) ‖ p(x + r)), where r is the change of x, within 0.3 of the distance to
+        its last neighbour, that moves p most. It wants ``start="labnet"``: from random weights it
         may end in one cluster.
     views : bool, default=True
         Show images a little shifted, turned and scaled, each time anew.

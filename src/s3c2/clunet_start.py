@@ -68,7 +68,7 @@ def assignment_losses(
         place = source.draw(step).rows
         (ends,) = twins(step, RowBatch(numbers.gather(1, place)))
         p = ends.out[1].gather(2, clusters.gather(1, place).unsqueeze(2))
-        return {"loss": -p.clamp(min=1e-6).log().mean((1, 2))}
+        return {"loss": -(p + 1e-6).log().mean((1, 2))}
 
     return losses_of
 
@@ -82,6 +82,7 @@ def _targets(
         pool = pools.of(replica)
         places = generator(replica.seed, Purpose.POOL).permutation(len(pool.h))[:SAMPLE]
         h = pool.h[torch.from_numpy(places).to(pool.h.device)].cpu().numpy()
+        pools.keep_only([replica])
         seed, threshold = replica.seed % 2**32, replica.labnet.threshold
         asked.append(Asked(h, int(settings.n_clusters), seed, threshold))
         numbers.append(places if pool.numbers is None else pool.numbers.cpu().numpy()[places])

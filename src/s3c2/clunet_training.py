@@ -36,6 +36,7 @@ from s3c2.pairs import (
 )
 from s3c2.prior import Neighbours, find_neighbours, worst_change
 from s3c2.surface import ClusterResult, labels_of
+from s3c2.suspicion import undoubted
 
 if TYPE_CHECKING:
     from s3c2.clunet import CluNet
@@ -63,6 +64,12 @@ class CluNetReplica:
     seed: int
     labnet: LabNetResult
     pool_seed: int
+
+    @property
+    def known_links(self) -> Links:
+        """The links whose label LabNet does not decide: those that are not doubted."""
+        suspicion = self.labnet.suspicion
+        return self.links if suspicion is None else undoubted(self.links, suspicion)
 
 
 def fit_clunets(
@@ -221,7 +228,7 @@ class Pools:
             pairs(len(pools[0].h), [r.seed for r in replicas], self.rows.device),
             pools,
             [r.labnet.threshold for r in replicas],
-            [r.links for r in replicas],
+            [r.known_links for r in replicas],
             self.rows.device,
         )
 

@@ -19,6 +19,7 @@
 
     UserWarning
     ├── LinksWarning            links that were left out, or cannot all hold
+    │   ├── NoLinksWarning      a fit without links
     │   └── TooFewClustersWarning   links that ask for more clusters than there will be
     └── EmptyClustersWarning    a fit that put no row into some clusters
 """
@@ -97,6 +98,10 @@ class MissingExtraError(ImportError):
 
 class LinksWarning(UserWarning):
     """Links that were left out, or that cannot all hold."""
+
+
+class NoLinksWarning(LinksWarning):
+    """There are no links, and the clusters follow from the rows alone."""
 
 
 class TooFewClustersWarning(LinksWarning):

@@ -21,7 +21,7 @@ from s3c2.engine.progress import say
 from s3c2.engine.randomness import seed_from
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
-from s3c2.errors import DataError, LinksError, LinksWarning, warn
+from s3c2.errors import DataError, LinksError, NoLinksWarning, warn
 from s3c2.links import Links
 from s3c2.reading import Reading, read_for_fit
 
@@ -142,18 +142,14 @@ def _resolved(
 
 def resolve(model: LinkEstimator, links: Any, n: int, sample_id: Any) -> Links:
     """The links by row number of this X, consistent, with both kinds among them if need be."""
-    if not model._needs_links and (links is None or getattr(links, "n_links", None) == 0):
-        warn(
-            "There are no links: the clusters follow from the neighbours of the rows alone, and "
-            "may not be the ones you mean. A few links already help: fit(X, links=…).",
-            LinksWarning,
-        )
+    if links is None or getattr(links, "n_links", None) == 0:
+        if model._needs_links:
+            raise LinksError(
+                f"{type(model).__name__} learns from links, and got none. "
+                "Pass fit(X, links=Links(must=…, cannot=…, n_samples=len(X)))."
+            )
+        _warn_of_no_links()
         return Links(must=[], cannot=[], n_samples=n)
-    if links is None:
-        raise LinksError(
-            f"{type(model).__name__} learns from links, and got none. "
-            "Pass fit(X, links=Links(must=…, cannot=…, n_samples=len(X)))."
-        )
     check_links(links)
     # Contradictions are looked for first: their words name the ids that the user gave.
     found: Links = links.check_consistent(model.contradictions).resolve(n, sample_id)
@@ -163,7 +159,17 @@ def resolve(model: LinkEstimator, links: Any, n: int, sample_id: Any) -> Links:
                 f"There is no {kind}-link among the {found.n_links} links. Both kinds are "
                 f"needed to tell the same from the different: add some {kind}-links."
             )
+    if found.n_links == 0:
+        _warn_of_no_links()
     return found
+
+
+def _warn_of_no_links() -> None:
+    warn(
+        "There are no links: the clusters follow from the neighbours of the rows alone, and "
+        "may not be the ones you mean. A few links already help: fit(X, links=…).",
+        NoLinksWarning,
+    )
 
 
 def check_links(links: Any) -> None:

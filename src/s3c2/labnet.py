@@ -71,7 +71,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         Share of random pairs that belong together, for which the weak cannot-links are corrected.
         By default one by the number of clusters inside S3C2, and 0.1 in a LabNet alone.
     smoothing : float, default=0
-        Weight of ‖h(x) − h(x + r)‖², where r is the change of x, within a third of the distance to
+        Weight of ‖h(x) − h(x + r)‖², where r is the change of x, within 0.3 of the distance to
         its last neighbour, that moves h most. It needs ``neighbors``.
     views : bool, default=True
         Show images a little shifted, turned and scaled, each time anew.
@@ -102,7 +102,9 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     encoder_ : the network h
     threshold_ : the T in use
     suspicious_links_ : (links, 2) the given links by row number, those first that the neighbours of
-        their rows contradict most; None where links are not judged (see ``neighbors``)
+        their rows contradict most, in S3C2 by the mean of LabNet's doubt, which lowers weights, and
+        CluNet's; None where links were not judged: without ``neighbors``, with hardly more rows
+        than these, or if the training ended before halfway
     link_doubts_ : (links,) how much, from 1 to 0
     history_ : loss terms of each step
     n_features_in_ : number of columns
@@ -271,7 +273,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
     @property
     def _needs_links(self) -> bool:
-        return not self.neighbors
+        return not (self.neighbors and self.prior_weight)
 
     def _check_sizes(self, rows: Rows) -> None:
         super()._check_sizes(rows)

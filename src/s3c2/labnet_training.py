@@ -246,12 +246,43 @@ def train_replicas(
     Where neighbours are known, the links are judged by them halfway; those that they contradict
     count less from then on.
     """
+    by_batch: dict[int, list[LabNetReplica]] = {}
+    for replica in replicas:
+        by_batch.setdefault(_links_in_batch(settings, replica, rows, prior), []).append(replica)
+    trained: dict[int, TrainedReplica] = {}
+    for n_links, some in by_batch.items():
+        group = "" if len(by_batch) == 1 else f"with {n_links} links a step"
+        found = _train_alike(settings, some, n_links, rows, run, prior, group)
+        trained.update({id(replica): one for replica, one in zip(some, found)})
+    return [trained[id(replica)] for replica in replicas]
+
+
+def _links_in_batch(
+    settings: LabNet, replica: LabNetReplica, rows: Rows, prior: Neighbours | None
+) -> int:
+    """Given links in a batch: no more than there are, where rows without use cost time.
+
+    That is a CPU; on a GPU one stack for all replicas is faster. As published a batch is full.
+    """
+    most = int(settings.batch_links)
+    if prior is None or rows.device.type != "cpu":
+        return most
+    return min(most, max(1, replica.links.n_links))
+
+
+def _train_alike(
+    settings: LabNet,
+    replicas: Sequence[LabNetReplica],
+    n_links: int,
+    rows: Rows,
+    run: FitRun,
+    prior: Neighbours | None,
+    group: str,
+) -> list[TrainedReplica]:
+    """Train LabNets that have the same number of links in a batch."""
     precision = settings.precision
     architecture = settings._architecture(settings.dropout, settings.decoder)
     how = settings._training(rows.n)
-    n_links = how.links
-    if prior is not None:  # a batch need not hold more links than there are
-        n_links = min(n_links, max(1, *(replica.links.n_links for replica in replicas)))
     judged: dict[int, Judgement] = {}  # by the replica's id
 
     def build(replica: LabNetReplica) -> dict[str, nn.Module]:
@@ -275,10 +306,11 @@ def train_replicas(
         before = None
         if prior is not None:
             parts.append(FromNeighbours(settings, twins, prior))
-            links = [r.links for r in some]
-            trust = Trust(given, links, stacks["encoder"], rows, prior, steps)
-            judged.update({id(r): Judgement(trust, i) for i, r in enumerate(some)})
-            trained["trust"], before = trust, trust.before
+            if rows.n > 2 * int(settings.neighbors):  # otherwise neighbours are most of the rows
+                links = [r.links for r in some]
+                trust = Trust(given, links, stacks["encoder"], rows, prior, steps)
+                judged.update({id(r): Judgement(trust, i) for i, r in enumerate(some)})
+                trained["trust"], before = trust, trust.before
         if settings.semi_supervised:
             weights = [r.reconstruction_weight for r in some]
             parts.append(FromRows(settings, twins, stacks["decoder"], how.pairs, weights))
@@ -298,7 +330,7 @@ def train_replicas(
     pairs = how.pairs if settings.semi_supervised else 0
     weak = WEAK_PAIRS if prior is not None else 0
     batch = {"encoder": 2 * (n_links + pairs + weak), "decoder": 2 * pairs}
-    trained = train_stacks(replicas, build, task, batch, rows.device, run, precision)
+    trained = train_stacks(replicas, build, task, batch, rows.device, run, precision, group)
     return [
         TrainedReplica(one.network, one.history, *judgement_of(judged.get(id(r)), r.links))
         for one, r in zip(trained, replicas)

@@ -6,8 +6,9 @@ give a row and the worst of its near surroundings about the same output.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from s3c2.engine.rows import Rows
 from s3c2.engine.stack import Stack
 
 MOST_ROWS = 100_000  # in the graph; of more rows it holds a sample
+READ_ROWS = 4096  # read at a time
 BLOCK_NUMBERS = 2**26  # distances computed at a time
 SHARE_OF_RADIUS = 0.3  # how far a change may reach, of the distance to the last neighbour
 FIRST_REACH = 0.5  # of that: where the worst direction is looked for
@@ -41,6 +43,10 @@ class Neighbours:
     count: Tensor
     others: Tensor
     radius: Tensor
+
+    def on_the_host(self) -> Neighbours:
+        """The same in the host's memory."""
+        return Neighbours(*(getattr(self, field.name).cpu() for field in fields(self)))
 
 
 def find_neighbours(
@@ -92,7 +98,10 @@ def _mutual(nearest: Tensor) -> tuple[Tensor, Tensor]:
 
 def _nearest(rows: Rows, k: int, verbose: int) -> tuple[Tensor, Tensor]:
     """The k nearest other rows, (n, k), and the distance to the last of them, (n,)."""
-    x = torch.cat([rows.block(i, min(i + 4096, rows.n)) for i in range(0, rows.n, 4096)]).flatten(1)
+    x = torch.empty(rows.n, math.prod(rows.shape), device=rows.device)
+    for start in range(0, rows.n, READ_ROWS):
+        stop = min(start + READ_ROWS, rows.n)
+        x[start:stop] = rows.block(start, stop).flatten(1)
     squares = x.square().sum(1)
     size = max(1, BLOCK_NUMBERS // rows.n)
     nearest = torch.empty(rows.n, k, dtype=torch.int64, device=rows.device)

@@ -26,6 +26,7 @@ from s3c2.distances import are_must_links
 JUDGED = 3000  # rows from which clusters are found, and whose pairs judge them
 STARTS = 5  # of k-means
 THREADS = 2  # of one k-means
+MOST_WORKERS = 8  # each holds some hundred megabytes
 SEGMENTS = 3  # for each cluster, and SPARE more: what is merged into clusters
 SPARE = 10
 
@@ -55,15 +56,22 @@ class Asked(NamedTuple):
 
 def clusters_of_each(asked: Sequence[Asked]) -> list[Clustering]:
     """The clusters of each representation, several at a time where there are processors for it."""
-    workers = max(1, (os.cpu_count() or 1) // THREADS)
-    # The sums of two threads are the same in either order, those of more are not.
+    workers = min(MOST_WORKERS, max(1, (os.cpu_count() or 1) // THREADS))
     with (
-        threadpool_limits(limits={"openmp": THREADS, "blas": 1}),
+        threadpool_limits(limits=1, user_api="blas"),
         warnings.catch_warnings(),
-        ThreadPoolExecutor(workers) as pool,
+        ThreadPoolExecutor(workers, initializer=_limit_threads) as pool,
     ):
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
         return list(pool.map(lambda one: clusters_of(*one), asked))
+
+
+def _limit_threads() -> None:
+    """Limit OpenMP in the thread that calls it.
+
+    The sums of two threads are the same in either order, those of more are not.
+    """
+    threadpool_limits(limits=THREADS, user_api="openmp")
 
 
 def clusters_of(h: NDArray[np.float32], n_clusters: int, seed: int, threshold: float) -> Clustering:
@@ -74,6 +82,7 @@ def clusters_of(h: NDArray[np.float32], n_clusters: int, seed: int, threshold: f
     fewer pairs with what T says of them.
     """
     seen = h[:JUDGED]
+    n_clusters = min(n_clusters, len(seen))
     d2 = losses.squared_distances_of_all(torch.from_numpy(seen)[None])[0].numpy()
     n_segments = min(SEGMENTS * n_clusters + SPARE, len(seen))
     whole = KMeans(n_clusters, n_init=STARTS, random_state=seed).fit(seen)
@@ -96,10 +105,19 @@ def clusters_of(h: NDArray[np.float32], n_clusters: int, seed: int, threshold: f
 def best_threshold(d2: NDArray[np.float32], same: NDArray[np.bool_]) -> float:
     """T for which d² < T says best which pairs are the same."""
     order = np.argsort(d2)
-    below = same[order]
-    # With T behind the i-th pair: the different ones up to it, and the same ones after it.
-    wrong = np.cumsum(~below) + (below.sum() - np.cumsum(below))
-    return float(np.nextafter(d2[order[int(wrong.argmin())]], np.float32(np.inf)))
+    d2, below = d2[order], same[order]
+    # T may lie between two pairs that differ, below all and above all; wrong are then the different
+    # ones below it and the same ones above it.
+    between = np.flatnonzero(np.diff(d2)) + 1
+    places = np.concatenate([[0], between, [len(d2)]])
+    n_same = np.concatenate([[0], np.cumsum(below)])
+    wrong = (places - n_same[places]) + (n_same[-1] - n_same[places])
+    place = int(places[wrong.argmin()])
+    if place == 0:
+        return 0.0
+    if place == len(d2):
+        return float(d2[-1]) + 1.0
+    return float(d2[place - 1] + d2[place]) / 2
 
 
 def merged_segments(

@@ -26,6 +26,7 @@ ASKED = 10  # neighbours of each end
 AT_A_TIME = 4096  # links
 POWER = 4  # of doubt: links that are hardly doubted keep their weight
 LEAST_WEIGHT = 1e-3
+DOUBTED = 0.5  # from here on a link is more likely wrong than right
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,12 @@ def doubts_of_links(
     """How much the neighbours of each link contradict it, from 0 to 1: must-links, cannot-links.
 
     For a cannot-link it is how much they belong together, the mean over the pairs of a neighbour of
-    one end and one of the other; for a must-link what it lacks of 1.
+    one end and one of the other; for a must-link what it lacks of 1. In place of a row
+    without neighbours, as most are of which a sample was searched, it is asked itself.
     """
     together = np.zeros(links.n_links)
     ends = np.concatenate([links.must, links.cannot]).astype(np.int64)
+    prior = prior.on_the_host()
     for start in range(0, len(ends), AT_A_TIME):
         some = torch.from_numpy(ends[start : start + AT_A_TIME])
         asked = neighbours_of(some, prior)  # (links, 2, ASKED)
@@ -97,13 +100,24 @@ def doubts_of_links(
 
 def neighbours_of(rows: Tensor, prior: Neighbours) -> Tensor:
     """ASKED neighbours of each row, some of them repeated; a row without any is its own."""
-    known, first, count, others = (
-        one.cpu() for one in (prior.rows, prior.first, prior.count, prior.others)
-    )
+    known, first, count, others = prior.rows, prior.first, prior.count, prior.others
     place = torch.searchsorted(known, rows).clamp(max=len(known) - 1)
     spread = torch.arange(ASKED) * count[place].unsqueeze(-1) // ASKED
     found = others[first[place].unsqueeze(-1) + spread]
     return torch.where((known[place] == rows).unsqueeze(-1), found, rows.unsqueeze(-1))
+
+
+def undoubted(links: Links, suspicion: Suspicion) -> Links:
+    """The links that are doubted by half at most; the suspicion is of these links, in order."""
+    right = suspicion.doubts <= DOUBTED
+    must, cannot = right[: links.n_must], right[links.n_must :]
+    return Links(
+        must=links.must[must],
+        cannot=links.cannot[cannot],
+        n_samples=links.n_samples,
+        must_weight=links.must_weight[must],
+        cannot_weight=links.cannot_weight[cannot],
+    )
 
 
 def trust_of(doubts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -78,4 +78,5 @@ def fitted(tmp_path_factory):
 
 def fit_command(data="data.csv", links="links.csv", k=3, out="out", id_column="name"):
     ids = ["--id-column", id_column] if id_column else []
-    return ["fit", data, "--links", links, "-k", k, "-o", out, *ids, *QUICK]
+    given = ["--links", links] if links else []
+    return ["fit", data, *given, "-k", k, "-o", out, *ids, *QUICK]

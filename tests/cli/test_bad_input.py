@@ -51,8 +51,6 @@ def test_data(folder, text, words):
             "a,b,link\nrow-1,row-2,must\nrow-1,row-1,cannot\n",
             ["l.csv", "line 3", "a cannot-link of id 'row-1' to itself"],
         ),
-        ("a,b,link\nrow-1,row-2,must\n", ["no cannot-link"]),
-        ("a,b,link\nrow-1,row-2,cannot\n", ["no must-link"]),
         ("a,c,link\nrow-1,row-2,must\n", ["l.csv", "no column b"]),
         ("", ["l.csv", "empty"]),
         ("a,b,link\n", ["l.csv", "no links"]),
@@ -65,6 +63,20 @@ def test_data(folder, text, words):
 def test_links(folder, text, words):
     folder.write("l.csv", text)
     refused(folder.run(*fit_command(links="l.csv")), *words)
+    assert "out" not in folder.names()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b,link\nrow-1,row-2,must\n", ["no cannot-link"]),
+        ("a,b,link\nrow-1,row-2,cannot\n", ["no must-link"]),
+        (None, ["--as-published learns from links alone", "with --links"]),
+    ],
+)
+def test_the_published_method_needs_links_of_both_kinds(folder, text, words):
+    links = None if text is None else folder.write("l.csv", text)
+    refused(folder.run(*fit_command(links=links), "--as-published"), *words)
     assert "out" not in folder.names()
 
 

@@ -64,6 +64,17 @@ def test_sample_agrees_with_the_labels(folder, name):
     assert (folder / name).read_bytes() == first
 
 
+def test_sample_in_chains(folder):
+    command = ["links", "sample", "truth.csv", "-n", 20, "-o", "l.csv", "--id-column", "name"]
+    result = folder.run(*command, "--design", "chained", "--json")
+    assert json.loads(result.stdout) == {"must_links": 10, "cannot_links": 10, "output": "l.csv"}
+    links = Links.read(folder / "l.csv")
+    assert set(links.cannot.ravel()) <= set(links.must.ravel())
+    result = folder.run(*command, "--design", "chained", "--must-share", "0.2")
+    assert result.exit_code == 2
+    assert "leave must_share at 0.5" in result.stderr
+
+
 def test_sample_leaves_out_rows_without_a_label(folder):
     folder.write("t.csv", 'label\na\n""\na\nb\n')
     result = folder.run("links", "sample", "t.csv", "-n", 3, "-o", "l.csv", "--uniform")

@@ -200,7 +200,7 @@ def test_a_group_that_diverges_has_rows_and_the_next_one_runs(
     healthy = runs.Run("digits", "DCPR", 60, 0, changes={"steps": 2})
     experiment = Experiment("x", "dense", lambda sizes: [diverging, healthy], lambda rows: None)
     monkeypatch.setattr(command_line, "shortened", lambda run, steps: run)
-    monkeypatch.setattr(Experiment, "write", lambda self, rows, folder: None)
+    monkeypatch.setattr(Experiment, "write", lambda self, rows, folder: True)
     run(experiment)
     assert "training diverged" in capsys.readouterr().err
     assert [row["nmi"] != "" for row in ledger.read(tmp_path / "quick/dense.csv")] == [False, True]

@@ -12,6 +12,7 @@ from s3c2 import S3C2, Links
 from s3c2.errors import DataError
 from s3c2.report import Answers, write_clusters_picture, write_report
 from s3c2.report.content import gather, plane_points, plane_rows, typical_rows
+from s3c2.report.writing import MOST_DOUBTED
 
 
 class Page(HTMLParser):
@@ -43,7 +44,9 @@ def test_page_is_whole_and_self_contained(tmp_path, digits):
     assert page.open == []
     assert not [tag for tag, _ in page.tags if tag in ("script", "link", "iframe")]
     images = [attributes for tag, attributes in page.tags if tag == "img"]
-    assert len(images) == 4 + 10  # figures, and a strip for each cluster
+    n_doubted = len(Answers(model, X, links).doubted_links)
+    # Figures, a strip for each cluster, and a picture of each doubted link.
+    assert len(images) == 4 + 10 + min(n_doubted, MOST_DOUBTED)
     assert all(i["src"].startswith("data:image/") and i["alt"] for i in images)
     assert "300 rows in 10 clusters" in html
     assert list(tmp_path.iterdir()) == [tmp_path / "report.html"]
@@ -79,7 +82,9 @@ def test_images_need_no_shape(tmp_path, digits):
         of_images = clone(model).set_params(labnet__steps=2, clunet__steps=2)
         of_images.fit(images, links=links)
         html = written(tmp_path / "r.html", of_images, images, links)
-        assert html.count("data:image/png") == len(np.unique(of_images.labels_))
+        n_doubted = len(Answers(of_images, images, links).doubted_links)
+        pictures = len(np.unique(of_images.labels_)) + min(n_doubted, MOST_DOUBTED)
+        assert html.count("data:image/png") == pictures
 
 
 def test_wrong_image_shape_is_refused(tmp_path, digits):

@@ -19,6 +19,7 @@ from s3c2.cli.outputs import (
     label_table,
     output_folder,
 )
+from s3c2.cli.summary import summary_of, tell
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
@@ -30,16 +31,18 @@ MODEL, LABELS, REPORT = "model", "labels.csv", "report.html"
 CHECKPOINT = "checkpoint.safetensors"
 
 
-def number_or_auto(value: str) -> float | str:
+def number_or_word(value: str) -> float | str:
     """Read a threshold."""
-    if value == "auto":
+    if value in ("auto", "clusters"):
         return value
     try:
         number = float(value)
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise click.BadParameter(f"{value!r} is neither auto nor a number of at least 0.")
+        raise click.BadParameter(
+            f"{value!r} is neither clusters nor auto nor a number of at least 0."
+        )
     return number
 
 
@@ -47,10 +50,16 @@ def number_or_auto(value: str) -> float | str:
     epilog=example(
         "s3c2 fit plants.csv --id-column name --links links.csv -k 5 -o out",
         "s3c2 fit stories.parquet --text-column text --links links.csv -k 4 -o out",
+        "s3c2 fit plants.csv --id-column name -k 5 -o out",
     )
 )
 @click.argument("data", type=PATH)
-@click.option("--links", "links_file", type=PATH, required=True, help="File with the links.")
+@click.option(
+    "--links",
+    "links_file",
+    type=PATH,
+    help="File with the links. Without it the neighbours of the rows alone decide.",
+)
 @click.option("-k", "n_clusters", type=int, required=True, help="Number of clusters, at least 2.")
 @click.option("-o", "out", type=PATH, required=True, help="Folder for the results.")
 @data_options
@@ -84,11 +93,12 @@ def number_or_auto(value: str) -> float | str:
 @click.option("--semi-supervised", is_flag=True, help="LabNet also learns to reconstruct all rows.")
 @click.option(
     "--threshold",
-    type=number_or_auto,
-    metavar="NUMBER|auto",
-    help="T: a pair is the same when its squared distance is below it. With auto, T is chosen on "
-    "links that LabNet has not seen, so that 95 % of the cannot-links come out right; this trains "
-    "five more LabNets.  [default: 0.3]",
+    type=number_or_word,
+    metavar="NUMBER|clusters|auto",
+    help="T: a pair is the same when its squared distance is below it. With clusters, T is the one "
+    "that agrees best with a clustering of what LabNet learned. With auto, T is chosen on links "
+    "that LabNet has not seen, so that 95 % of the cannot-links come out right; this trains five "
+    "more LabNets.  [default: clusters; as published 0.3]",
 )
 @click.option(
     "--dropout",
@@ -104,7 +114,7 @@ def number_or_auto(value: str) -> float | str:
     default=1,
     show_default=True,
     metavar="N",
-    help="Train CluNet N times from different initial weights, and keep the best.",
+    help="Train CluNet N times, each from another start, and keep the best.",
 )
 @click.option(
     "--committee",
@@ -133,27 +143,29 @@ def number_or_auto(value: str) -> float | str:
 @click.option(
     "--labnet-steps",
     type=click.IntRange(min=1),
-    help="Training steps of LabNet.  [default: 2,000; as published 100 walks through the links, "
+    help="Training steps of LabNet.  [default: 2,500; 1,000 of fewer than 5,000 rows; as "
+    "published 100 walks through the links, "
     "convolutional 1,500]",
 )
 @click.option(
     "--clunet-steps",
     type=click.IntRange(min=1),
-    help="Training steps of CluNet.  [default: 2,000; as published 3,000]",
+    help="Training steps of CluNet.  [default: 2,500; 1,000 of fewer than 5,000 rows; as "
+    "published 3,000]",
 )
 @click.option(
     "--points",
     type=click.IntRange(min=2),
     metavar="N",
     help="Let CluNet learn in a step from all pairs of N rows; fewer are faster where the network "
-    "is slow.  [default: 100; as published 1,000 random pairs]",
+    "is slow.  [default: 200; as published 1,000 random pairs]",
 )
 @click.option("--no-report", is_flag=True, help="Write no report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress and no messages.")
 def fit(
     data: Path,
-    links_file: Path,
+    links_file: Path | None,
     n_clusters: int,
     out: Path,
     id_column: str | None,
@@ -174,6 +186,8 @@ def fit(
     on where it was when the same command is given again.
     """
     _check_clusters(n_clusters)
+    if links_file is None:
+        _do_without_links(settings["as_published"], quiet)
     if not no_report:
         check_matplotlib(", or leave the report out with --no-report.")
     with output_folder(out):
@@ -184,8 +198,7 @@ def fit(
 
         rows, preparation = prepare(data, id_column=id_column, text_column=text_column, drop=drop)
         _check_clusters(n_clusters, rows.n_rows)
-        given = read_links(links_file, ids=rows.ids, n_rows=rows.n_rows)
-        links = _usable(given, links_file, contradictions, quiet)
+        links, n_left_out = _links_for(rows, links_file, contradictions, quiet)
         _warn_of_too_many_groups(links, n_clusters, rows.names)
         scaling = {"none": None, "auto": preparation.usual_scale}.get(scale, scale)
         shared = {"scale": scaling, "contradictions": contradictions, "verbose": 0 if quiet else 1}
@@ -197,31 +210,28 @@ def fit(
         answers = Answers(model, rows.X, links)
         outputs = _write(out, rows, answers, title=data.stem, report=not no_report)
     summary = {
-        **_summary(answers),
-        "links_left_out": given.n_links - links.n_links,
+        **summary_of(answers),
+        "links_left_out": n_left_out,
         "seconds": round(time.monotonic() - began, 1),
         "outputs": outputs,
     }
     if as_json:
         print_json(summary)
-    _tell(summary, quiet)
+    tell(summary, quiet)
 
 
-def _tell(summary: dict[str, Any], quiet: bool) -> None:
-    """Say in words what the summary holds."""
-    n_empty = summary["sizes"].count(0)
-    if n_empty:
-        say(
-            f"{n_empty} of {summary['clusters']} clusters stayed empty. More links, a lower "
-            f"--threshold or --restarts may fill them.",
-            quiet=quiet,
+def _do_without_links(as_published: bool, quiet: bool) -> None:
+    """Say what it means that there are no links; the paper's method cannot do without."""
+    from s3c2.errors import LinksError
+
+    if as_published:
+        raise LinksError(
+            "--as-published learns from links alone: give must-links and cannot-links with "
+            "--links, or leave --as-published out."
         )
-    sizes = ", ".join(map(str, summary["sizes"]))
-    n_links = summary["must_links"] + summary["cannot_links"]
     say(
-        f"{summary['rows']:,} rows from {n_links:,} links in clusters of {sizes} "
-        f"(scale: {summary['scale'] or 'none'}, network: {summary['network']}). "
-        f"Written: {', '.join(summary['outputs'].values())}.",
+        "There are no links: the clusters follow from the neighbours of the rows alone, and may "
+        "not be the ones you mean. A few links would help: --links.",
         quiet=quiet,
     )
 
@@ -248,11 +258,18 @@ def _check_outputs(out: Path, *, report: bool) -> None:
         check_writable_file(out / name)
 
 
-def _usable(links: Links, path: Path, contradictions: str, quiet: bool) -> Links:
-    """Refuse contradictory links, or leave them out and say how many they were."""
+def _links_for(
+    rows: Data, path: Path | None, contradictions: str, quiet: bool
+) -> tuple[Links, int]:
+    """The links of the file, and how many contradictory ones were left out if not refused."""
+    from s3c2.links import Links
+
+    if path is None:
+        return Links(must=[], cannot=[], n_samples=rows.n_rows), 0
+    links = read_links(path, ids=rows.ids, n_rows=rows.n_rows)
     if contradictions == "raise":
         refuse_contradictions(links, path)
-        return links
+        return links, 0
     kept, n_dropped = links.without_contradictions()
     if n_dropped:
         say(
@@ -260,7 +277,7 @@ def _usable(links: Links, path: Path, contradictions: str, quiet: bool) -> Links
             f"other; 's3c2 links check {path}' shows which.",
             quiet=quiet,
         )
-    return kept
+    return kept, n_dropped
 
 
 def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str]) -> None:
@@ -332,14 +349,19 @@ def _tell_how_long(model: S3C2, rows: Data, links: Links) -> None:
 
 
 def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
-    from s3c2.errors import EmptyClustersWarning, OtherFitError, TooFewClustersWarning
+    from s3c2.errors import (
+        EmptyClustersWarning,
+        NoLinksWarning,
+        OtherFitError,
+        TooFewClustersWarning,
+    )
 
     model.set_params(checkpoint=str(checkpoint))
     try:
         with settings_as_given(), warnings.catch_warnings():
             # Said elsewhere, in the words of the command line.
-            warnings.simplefilter("ignore", TooFewClustersWarning)
-            warnings.simplefilter("ignore", EmptyClustersWarning)
+            for said in (NoLinksWarning, TooFewClustersWarning, EmptyClustersWarning):
+                warnings.simplefilter("ignore", said)
             model.fit(rows.X, links=links)
     except OtherFitError:
         raise OtherFitError(
@@ -394,21 +416,3 @@ def _write(out: Path, rows: Data, answers: Answers, *, title: str, report: bool)
             raise Interrupted(f"Interrupted.{kept}") from None
         written[name.split(".")[0]] = str(out / name)
     return written
-
-
-def _summary(answers: Answers) -> dict[str, Any]:
-    import numpy as np
-
-    model, links, rates = answers.model, answers.links, answers.rates
-    return {
-        "rows": len(model.labels_),
-        "clusters": model.n_clusters_,
-        "scale": model.scale_,
-        "network": model.network_kind_,
-        "sizes": np.bincount(model.labels_, minlength=model.n_clusters_).tolist(),
-        "must_links": links.n_must,
-        "cannot_links": links.n_cannot,
-        "threshold": float(model.threshold_),
-        "ml_rate": float(rates.ml_rate),
-        "cl_rate": float(rates.cl_rate),
-    }

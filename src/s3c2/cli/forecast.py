@@ -31,7 +31,8 @@ def forecast(model: S3C2, X: Any, links: Links) -> tuple[dict[str, float], str]:
     from sklearn.base import clone
 
     linked = np.concatenate([links.must[:MOST_ROWS], links.cannot[:MOST_ROWS]])
-    rows = np.union1d(np.arange(min(X.shape[0], MOST_ROWS)), linked)
+    tried = min(X.shape[0], max(MOST_ROWS, int(model.n_clusters)))
+    rows = np.union1d(np.arange(tried), linked)
     some = links.restrict(rows)
     times: dict[str, list[float]] = {}
     lengths: dict[str, int] = {}

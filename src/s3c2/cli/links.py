@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -85,6 +85,14 @@ def check(
     help="Share of must-links.",
 )
 @click.option("--uniform", is_flag=True, help="Draw all pairs alike, whatever share that gives.")
+@click.option(
+    "--design",
+    type=click.Choice(["uniform", "chained"]),
+    default="uniform",
+    show_default=True,
+    help="Draw the pairs of a kind alike, or must-links in chains inside a class and cannot-links "
+    "between the rows of these chains, so that rows have links of both kinds.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--id-column", default="id", show_default=True, help="Column with the rows' ids.")
 @click.option("--label-column", help="Column with the classes, where there are several.")
@@ -95,6 +103,7 @@ def sample(
     out: Path,
     must_share: float,
     uniform: bool,
+    design: Literal["uniform", "chained"],
     seed: int,
     id_column: str,
     label_column: str | None,
@@ -123,7 +132,11 @@ def sample(
     number = {label: place for place, label in enumerate(classes)}
     y = np.array([-1 if label is None else number[label] for label in table.labels])
     drawn = Links.from_labels(
-        y, n_links, must_share=None if uniform else must_share, random_state=seed
+        y,
+        n_links,
+        must_share=None if uniform else must_share,
+        design=design,
+        random_state=seed,
     )
     drawn.write(out, ids=None if table.ids is None else link_ids(table.ids))
     counts = {"must_links": drawn.n_must, "cannot_links": drawn.n_cannot, "output": str(out)}

@@ -162,10 +162,13 @@ class Stack(nn.Module):
 
     def network(self, r: int) -> nn.Module:
         """Replica r as an ordinary module, in evaluation mode."""
+        laid = [(layer, layer.mask, layer.keys) for layer in self.layers_that_drop]
         self.clear_dropout()
         network = copy.deepcopy(self._template[0])
         if self.n > 1:
             network.load_state_dict({name: one[r] for name, one in self._state().items()})
+        for layer, mask, keys in laid:  # a captured step may go on reading them
+            layer.mask, layer.keys = mask, keys
         return network.eval()
 
 

@@ -24,7 +24,7 @@ from s3c2.links.ids import (
     kind,
     report_left_out,
 )
-from s3c2.links.sampling import draw_pairs
+from s3c2.links.sampling import draw_chains, draw_pairs
 
 _CONTRADICTIONS_SHOWN = 3
 
@@ -224,7 +224,13 @@ class Links:
 
     @classmethod
     def from_labels(
-        cls, y: Any, n: int, *, must_share: float | None = 0.5, random_state: Any = None
+        cls,
+        y: Any,
+        n: int,
+        *,
+        must_share: float | None = 0.5,
+        design: Literal["uniform", "chained"] = "uniform",
+        random_state: Any = None,
     ) -> Links:
         """Draw links from known labels, as a perfect judge would give them.
 
@@ -237,6 +243,10 @@ class Links:
         must_share : float or None
             ``round(n * must_share)`` of the links are must-links, each kind drawn uniformly among
             its pairs. None draws uniformly among all pairs of labelled rows.
+        design : {"uniform", "chained"}
+            "chained" draws links as the authors' script does: must-links in chains inside a class,
+            and cannot-links between rows of these chains, so that rows have links of both kinds;
+            half of the links are must-links.
         random_state : int, Generator, RandomState or None
             The same seed draws the same links.
 
@@ -245,7 +255,17 @@ class Links:
         >>> Links.from_labels([0, 0, 0, 1, 1, 1, -1], 6, random_state=0)
         Links(3 must-links, 3 cannot-links, 7 rows)
         """
-        must, cannot = draw_pairs(y, n, must_share, random_state)
+        if design not in ("uniform", "chained"):
+            raise LinksError(f"design must be 'uniform' or 'chained'. Got {design!r} instead.")
+        if design == "uniform":
+            must, cannot = draw_pairs(y, n, must_share, random_state)
+        elif must_share == 0.5:
+            must, cannot = draw_chains(y, n, random_state)
+        else:
+            raise LinksError(
+                "design='chained' has as many links of either kind: leave must_share at 0.5. "
+                f"Got {must_share!r} instead."
+            )
         return cls(must, cannot, n_samples=len(y))
 
     def closure(self) -> Closure:

@@ -1,4 +1,4 @@
-"""Drawing links from known labels, each possible pair equally likely.
+"""Drawing links from known labels: each possible pair equally likely, or in chains.
 
 The pairs of a kind are numbered without listing them, so that drawing distinct numbers draws
 distinct pairs, exactly and in little memory.
@@ -6,6 +6,7 @@ distinct pairs, exactly and in little memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,73 @@ def draw_pairs(y: Any, n: Any, must_share: Any, random_state: Any) -> tuple[Ints
         must = _must_of_number(_distinct(n_must_pairs, n_must, rng), start)
         cannot = _cannot_of_number(_distinct(n_pairs - n_must_pairs, n - n_must, rng), start)
     return np.sort(rows[must], axis=1), np.sort(rows[cannot], axis=1)
+
+
+def draw_chains(y: Any, n: Any, random_state: Any) -> tuple[Ints, Ints]:
+    """Draw n links, half of them must-links, so that rows are in links of both kinds.
+
+    The rows of each class are shuffled. In the first n / 2K places of a class, K being the number
+    of classes, a row is must-linked with the next one of its class, and cannot-linked with the row
+    at the same place in another class, drawn at random. It is the generator of the authors' script,
+    but for pairs that it would draw twice: they go to a class that is left or, if there is none, to
+    the next place in the class that was drawn.
+
+    Returns
+    -------
+    must, cannot : arrays of shape (m, 2) and (n − m, 2)
+        Row numbers, the smaller first.
+    """
+    n = _check_count(n)
+    rows, start = _rows_by_class(y)
+    rng = generator(random_state)
+    chains = [rng.permutation(one) for one in np.split(rows, start[1:-1])]
+    if len(chains) < 2:
+        raise LinksError("Links in chains need rows of at least two classes, and y has fewer.")
+    n_must = round(n / 2)
+    lengths = _shared_out(n_must, len(chains), rng)
+    for chain, length in zip(chains, lengths):
+        if len(chain) <= length:
+            raise LinksError(
+                f"{n:,} links in chains need {length + 1:,} rows of every class, but one has "
+                f"only {len(chain):,}. Ask for fewer links."
+            )
+    must = [(chain[i], chain[i + 1]) for chain, k in zip(chains, lengths) for i in range(k)]
+    cannot: set[tuple[int, int]] = set()
+    for own, length in enumerate(_shared_out(n - n_must, len(chains), rng, lengths)):
+        for i in range(length):
+            cannot.add(_pair_with_another_class(chains, own, i, cannot, rng))
+    pairs = [np.array(sorted(one), dtype=np.int64).reshape(-1, 2) for one in (must, cannot)]
+    return np.sort(pairs[0], axis=1), np.sort(pairs[1], axis=1)
+
+
+def _shared_out(
+    n: int, classes: int, rng: np.random.Generator, most: Sequence[int] | None = None
+) -> list[int]:
+    """Parts of n that differ by one at most; which have one more is drawn, or as in ``most``."""
+    parts = np.full(classes, n // classes)
+    order = rng.permutation(classes) if most is None else np.argsort(most)[::-1]
+    parts[order[: n % classes]] += 1
+    return [int(part) for part in parts]
+
+
+def _pair_with_another_class(
+    chains: Sequence[Ints],
+    own: int,
+    i: int,
+    taken: set[tuple[int, int]],
+    rng: np.random.Generator,
+) -> tuple[int, int]:
+    """The row at place i of a class, and that of another class, as a pair that is not there yet."""
+    row = int(chains[own][i])
+    others = [e for e in rng.permutation(len(chains)) if e != own]
+    for place in range(i, max(map(len, chains))):
+        for other in others:
+            if place < len(chains[other]):
+                with_it = int(chains[other][place])
+                pair = (min(row, with_it), max(row, with_it))
+                if pair not in taken:
+                    return pair
+    raise LinksError("There are too few rows for so many links in chains. Ask for fewer links.")
 
 
 def _rows_by_class(y: Any) -> tuple[Ints, Ints]:

@@ -32,10 +32,6 @@ class NeighbourPairs:
         self.draws = Draws(seeds, Purpose.NEIGHBOURS, device)
         self._one = torch.ones(len(seeds), size, device=device)
 
-    @property
-    def rows_per_step(self) -> int:
-        return 2 * self.size
-
     def draw(self, step: int | Tensor) -> PairBatch:
         of = self.neighbours
         drawn = self.draws.integers(step, 2 * self.size, 2**BITS)

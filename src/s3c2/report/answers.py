@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,20 @@ from numpy.typing import NDArray
 from s3c2.distances import are_must_links
 from s3c2.metrics import Rates
 
+DOUBTED = 0.5  # links of a higher doubt may be wrong
+
+
+class DoubtedLink(NamedTuple):
+    """A link that the neighbours of its two rows contradict."""
+
+    a: int
+    b: int
+    kind: str  # "must" or "cannot"
+    doubt: float
+
 
 class Answers:
-    """Posteriors, distances and rates, worked out when first asked for, and kept.
+    """Posteriors, distances, rates and doubts, worked out when first asked for, and kept.
 
     Parameters
     ----------
@@ -42,3 +53,38 @@ class Answers:
         must, cannot = self.distances
         T = self.model.threshold_
         return Rates.of(are_must_links(must, T), ~are_must_links(cannot, T))
+
+    @property
+    def ml_rate(self) -> float | None:
+        """None without must-links."""
+        return float(self.rates.ml_rate) if self.links.n_must else None
+
+    @property
+    def cl_rate(self) -> float | None:
+        """None without cannot-links."""
+        return float(self.rates.cl_rate) if self.links.n_cannot else None
+
+    @cached_property
+    def doubted_links(self) -> list[DoubtedLink] | None:
+        """The links that may be wrong, the most doubted first; None if links were not judged."""
+        pairs, doubts = self.model.suspicious_links_, self.model.link_doubts_
+        if pairs is None:
+            return None
+        pairs, doubts = pairs[doubts > DOUBTED], doubts[doubts > DOUBTED]
+        found = _numbered(pairs)
+        kinds = {
+            "must": np.isin(found, _numbered(self.links.must)),
+            "cannot": np.isin(found, _numbered(self.links.cannot)),
+        }
+        return [
+            DoubtedLink(int(a), int(b), kind, float(doubt))
+            for number, ((a, b), doubt) in enumerate(zip(pairs, doubts))
+            for kind in kinds
+            if kinds[kind][number]
+        ]
+
+
+def _numbered(pairs: NDArray[Any]) -> NDArray[np.int64]:
+    """One number for each pair of rows, in either order."""
+    low, high = np.sort(np.asarray(pairs, dtype=np.int64).reshape(-1, 2), axis=1).T
+    return np.asarray(high * (high + 1) // 2 + low)

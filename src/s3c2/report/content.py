@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from s3c2 import published
-from s3c2.report.answers import Answers
+from s3c2.report.answers import Answers, DoubtedLink
 from s3c2.report.figures import Floats
 
 MOST_POINTS = 5_000
 TYPICAL_ROWS = 10
 
-Calibration = Literal["none", "done", "failed"]  # of the threshold
+Calibration = Literal["none", "clusters", "done", "failed"]  # of the threshold
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Content:
     points: Floats  # (shown rows, 2)
     shown_rows: NDArray[np.integer[Any]]
     typical: list[NDArray[np.integer[Any]]]  # for each cluster
+    doubted: list[DoubtedLink]  # links that may be wrong, the most doubted first
 
 
 def gather(
@@ -62,7 +63,6 @@ def gather(
     probabilities = posteriors.max(axis=1)
     shown_rows = plane_rows(len(labels))
     must_distances, cannot_distances = answers.distances
-    rates = answers.rates
     return Content(
         names=[str(name) for name in (ids if ids is not None else range(len(labels)))],
         labels=labels,
@@ -70,18 +70,21 @@ def gather(
         sizes=np.bincount(labels, minlength=posteriors.shape[1]),
         must_distances=np.asarray(must_distances, dtype=float),
         cannot_distances=np.asarray(cannot_distances, dtype=float),
-        ml_rate=_known(rates.ml_rate),
-        cl_rate=_known(rates.cl_rate),
+        ml_rate=answers.ml_rate,
+        cl_rate=answers.cl_rate,
         threshold=float(model.threshold_),
         calibration=calibration(model),
         points=plane_points(np.asarray(model.transform(X[shown_rows]))),
         shown_rows=shown_rows,
         typical=typical_rows(labels, probabilities, posteriors.shape[1]),
+        doubted=answers.doubted_links or [],
     )
 
 
 def calibration(model: Any) -> Calibration:
     """Tell where T is from; a calibration that fails falls back on the published T."""
+    if model.labnet_.threshold == "clusters":
+        return "clusters"
     if model.labnet_.threshold != "auto":
         return "none"
     return "failed" if model.threshold_ == published.THRESHOLD else "done"
@@ -111,7 +114,3 @@ def typical_rows(
     order = np.argsort(-probabilities, kind="stable")
     ranked = labels[order]
     return [order[ranked == cluster][:TYPICAL_ROWS] for cluster in range(n_clusters)]
-
-
-def _known(rate: float) -> float | None:
-    return None if np.isnan(rate) else float(rate)

@@ -63,9 +63,15 @@ def page(title: str, parts: Iterable[str]) -> str:
     )
 
 
+class Markup(str):
+    """HTML that is written as it is."""
+
+    __slots__ = ()
+
+
 def text(value: object) -> str:
     """Escape for HTML."""
-    return html.escape(str(value))
+    return value if isinstance(value, Markup) else html.escape(str(value))
 
 
 def tiles(facts: Mapping[str, str]) -> str:

@@ -23,9 +23,12 @@ from s3c2.report.pictures import clusters_figure, rows_as_images, strip_png
 
 CALIBRATION: dict[Calibration, str] = {
     "none": "",
+    "clusters": "T = {threshold:.3g} follows from a clustering of what LabNet learned. ",
     "done": "T = {threshold:.3g} was calibrated on links that a LabNet had not seen. ",
     "failed": "T could not be calibrated on these links and is the published {threshold:.3g}. ",
 }
+
+MOST_DOUBTED = 20  # links on the page
 
 
 def write_report(
@@ -63,6 +66,7 @@ def write_report(
         *_summary(content, title),
         *_scores(scores, scores_note),
         *_learning(content, model),
+        *_doubted(content, images, texts),
         *_clusters(content, images, texts),
         _settings(model),
         "<footer>Made by s3c2. Everything on this page is in this one file.</footer>",
@@ -102,11 +106,14 @@ def _summary(content: Content, title: str) -> list[str]:
     filled = content.sizes[content.sizes > 0]
     n_empty = n_clusters - len(filled)
     empty = f"; {n_empty} of the {n_clusters} asked for stayed empty" if n_empty else ""
+    if n_must + n_cannot:
+        source = f"learned from {n_must + n_cannot:,} pairs judged the same or different"
+    else:
+        source = "found without links, from the neighbours of the rows alone"
     return [
         f"<h1>{page.text(title)}</h1>",
         f'<p class="lead">{len(content.labels):,} rows in {len(filled)} clusters (from '
-        f"{filled.min():,} to {filled.max():,} rows each{empty}), "
-        f"learned from {n_must + n_cannot:,} pairs judged the same or different.</p>",
+        f"{filled.min():,} to {filled.max():,} rows each{empty}), {source}.</p>",
         page.tiles(facts),
     ]
 
@@ -124,7 +131,6 @@ def _scores(scores: Mapping[str, Mapping[str, str]] | None, note: str) -> list[s
 
 
 def _learning(content: Content, model: Any) -> list[str]:
-    must, cannot, threshold = content.must_distances, content.cannot_distances, content.threshold
     n_shown, n_rows = len(content.shown_rows), len(content.labels)
     shown = "all rows" if n_shown == n_rows else f"{n_shown:,} of {n_rows:,} rows"
     return [
@@ -136,6 +142,25 @@ def _learning(content: Content, model: Any) -> list[str]:
             "off; a curve that still falls at its end asks for more steps.",
         ),
         "<h2>Same or different</h2>",
+        *_distances(content),
+        "<h2>The rows in the plane</h2>",
+        page.svg_figure(
+            as_svg(plane_view(content.points, content.labels[content.shown_rows])),
+            f"LabNet's representation of {shown} in two dimensions, coloured by cluster.",
+            f"LabNet's representation of {shown}, its first two principal components. A number "
+            "marks the middle of each cluster.",
+        ),
+    ]
+
+
+def _distances(content: Content) -> list[str]:
+    must, cannot, threshold = content.must_distances, content.cannot_distances, content.threshold
+    if len(must) + len(cannot) == 0:
+        return [
+            '<p class="soft">There are no links, so it cannot be said how many pairs come out '
+            "right. A few links would tell it, and help to find the clusters you mean.</p>"
+        ]
+    return [
         '<p class="soft">LabNet calls a pair the same when its squared distance is below T. '
         f"{CALIBRATION[content.calibration].format(threshold=threshold)}"
         "These are the links it was trained on, so other pairs will do somewhat worse.</p>",
@@ -154,14 +179,38 @@ def _learning(content: Content, model: Any) -> list[str]:
             "high CL rate matters most: wrong must-links harm the clusters.",
         ),
         "</div>",
-        "<h2>The rows in the plane</h2>",
-        page.svg_figure(
-            as_svg(plane_view(content.points, content.labels[content.shown_rows])),
-            f"LabNet's representation of {shown} in two dimensions, coloured by cluster.",
-            f"LabNet's representation of {shown}, its first two principal components. A number "
-            "marks the middle of each cluster.",
-        ),
     ]
+
+
+def _doubted(content: Content, images: Any, texts: Sequence[str] | None) -> list[str]:
+    """The links that may be wrong; nothing where there are none."""
+    links = content.doubted[:MOST_DOUBTED]
+    if not links:
+        return []
+    rows = []
+    for a, b, kind, doubt in links:
+        names = f"{content.names[a]} – {content.names[b]}"
+        pair = f"{page.text(names)}{_shown(names, a, b, images, texts)}"
+        rows.append([page.Markup(pair), kind, f"{doubt:.2f}"])
+    n_all = len(content.doubted)
+    more = f" These are the first {len(links)} of {n_all:,}." if n_all > len(links) else ""
+    return [
+        "<h2>Links that may be wrong</h2>",
+        '<p class="soft">The neighbours of the two rows say otherwise; doubt is how much, from 0 '
+        "to 1. Such links count less in the training. Check them, and fit again where you mend "
+        f"some.{more}</p>",
+        page.table(["rows", "link", "doubt"], rows),
+    ]
+
+
+def _shown(names: str, a: int, b: int, images: Any, texts: Sequence[str] | None) -> str:
+    """Both rows of a link, where they can be looked at."""
+    if images is not None:
+        return page.strip(strip_png(images[[a, b]]), f"{names}.", images.shape[1])
+    if texts is None:
+        return ""
+    snippets = (page.text(_snippet(texts[row])) for row in (a, b))
+    return "".join(f'<p class="soft">{snippet}</p>' for snippet in snippets)
 
 
 def _clusters(content: Content, images: Any, texts: Sequence[str] | None) -> list[str]:

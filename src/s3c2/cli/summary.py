@@ -1,0 +1,64 @@
+"""What ``s3c2 fit`` says at its end, as JSON and in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from s3c2.cli.messages import say
+
+if TYPE_CHECKING:
+    from s3c2.report import Answers
+
+
+def summary_of(answers: Answers) -> dict[str, Any]:
+    """The numbers of a fit; a rate of no links is None, and so are doubts of links not judged."""
+    import numpy as np
+
+    model, links, doubted = answers.model, answers.links, answers.doubted_links
+    return {
+        "rows": len(model.labels_),
+        "clusters": model.n_clusters_,
+        "scale": model.scale_,
+        "network": model.network_kind_,
+        "sizes": np.bincount(model.labels_, minlength=model.n_clusters_).tolist(),
+        "must_links": links.n_must,
+        "cannot_links": links.n_cannot,
+        "threshold": float(model.threshold_),
+        "ml_rate": answers.ml_rate,
+        "cl_rate": answers.cl_rate,
+        "doubted_links": None if doubted is None else len(doubted),
+    }
+
+
+def tell(summary: dict[str, Any], quiet: bool) -> None:
+    """Say in words what the summary holds."""
+    n_empty = summary["sizes"].count(0)
+    if n_empty:
+        say(
+            f"{n_empty} of {summary['clusters']} clusters stayed empty. More links, a lower "
+            f"--threshold or --restarts may fill them.",
+            quiet=quiet,
+        )
+    sizes = ", ".join(map(str, summary["sizes"]))
+    n_links = summary["must_links"] + summary["cannot_links"]
+    source = f"from {n_links:,} links" if n_links else "without links"
+    say(
+        f"{summary['rows']:,} rows {source} in clusters of {sizes} "
+        f"(scale: {summary['scale'] or 'none'}, network: {summary['network']}). "
+        f"Written: {', '.join(summary['outputs'].values())}.",
+        quiet=quiet,
+    )
+    if summary["doubted_links"]:
+        say(words_of_doubt(summary["doubted_links"], "report" in summary["outputs"]), quiet=quiet)
+
+
+def words_of_doubt(n_doubted: int, report: bool) -> str:
+    """How many links may be wrong, and where they are listed."""
+    from s3c2.report.writing import MOST_DOUBTED
+
+    one = n_doubted == 1
+    links, rows, them = ("link is", "its", "it") if one else ("links are", "their", "them")
+    if n_doubted > MOST_DOUBTED:
+        them = f"the first {MOST_DOUBTED}"
+    words = f"{n_doubted:,} {links} contradicted by the neighbours of {rows} rows"
+    return f"{words}; the report lists {them}." if report else f"{words}."
