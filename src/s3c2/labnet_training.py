@@ -89,18 +89,22 @@ class TrainedLabNet:
     out_of_fold: Sequence[tuple[nn.Module, Links]] = ()
 
 
+def code_epochs(n_rows: int) -> int:
+    """Length of the autoencoder's training on so many rows."""
+    return max(1, min(CODE_EPOCHS, CODE_STEPS * CODE_BATCH // n_rows))
+
+
 def prior_of(labnet: LabNet, fitting: Fitting[Any]) -> Neighbours | None:
     """What LabNet assumes of the rows before any link; None where it assumes nothing."""
     if not labnet.neighbors:
         return None
 
     def code_of(rows: Rows) -> Rows:
-        epochs = max(1, min(CODE_EPOCHS, CODE_STEPS * CODE_BATCH // rows.n))
         how = Pretraining(
-            network="dense", decoder=None, layers=CODE_LAYERS, layer_epochs=0, epochs=epochs,
-            optimizer="adam", learning_rate=1e-3, corruption=CODE_CORRUPTION,
-            batch_size=CODE_BATCH, precision=labnet.precision, seed=0, scale=labnet.scale,
-            stage="autoencoder",
+            network="dense", decoder=None, layers=CODE_LAYERS, layer_epochs=0,
+            epochs=code_epochs(rows.n), optimizer="adam", learning_rate=1e-3,
+            corruption=CODE_CORRUPTION, batch_size=CODE_BATCH, precision=labnet.precision,
+            seed=0, scale=labnet.scale, stage="autoencoder",
         )  # fmt: skip
         encoder = pretrained_autoencoder(how, rows, fitting.run).encoder.to(rows.device)
         code = apply_to_rows(encoder, rows, "encoding", labnet.verbose)

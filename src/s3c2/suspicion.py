@@ -176,7 +176,7 @@ class Trust(nn.Module):
         for r, links in enumerate(self._links):
             if step != self._halfway[r] or links.n_links == 0 or self.judged[r]:
                 continue
-            encoder = self._network[0].network(r).eval()
+            encoder = self._network[0].network(r)
             doubts = doubts_of_links(encoder, self._rows, links, self._prior)
             keep = torch.from_numpy(trust_of(doubts)).to(self.weight)
             self.weight[r, : links.n_links] *= keep

@@ -74,15 +74,13 @@ def n_steps(model: S3C2, links: Links, n_rows: int) -> dict[str, int]:
 
 
 def _code_steps(n_rows: int) -> int:
-    """Steps of the autoencoder, as `s3c2.labnet_training.prior_of` counts them."""
+    """Steps of the autoencoder."""
     from s3c2 import labnet_training, prior
 
     if n_rows < labnet_training.CODE_ROWS:
         return 0
     n = min(n_rows, prior.MOST_ROWS)
-    batch = labnet_training.CODE_BATCH
-    epochs = min(labnet_training.CODE_EPOCHS, labnet_training.CODE_STEPS * batch // n)
-    return max(1, epochs) * -(-n // batch)
+    return labnet_training.code_epochs(n) * -(-n // labnet_training.CODE_BATCH)
 
 
 def in_words(seconds: dict[str, float], convolutional: bool, on_cpu: bool) -> str | None:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from s3c2.distances import are_must_links
 from s3c2.metrics import Rates
-
-DOUBTED = 0.5  # links of a higher doubt may be wrong
+from s3c2.suspicion import DOUBTED
 
 
 class DoubtedLink(NamedTuple):
