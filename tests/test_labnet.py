@@ -102,6 +102,28 @@ def test_semi_supervised_loss_is_equation_2(blobs, blob_links):
     assert kept["terms"]["reconstruction"] == pytest.approx(terms["reconstruction"] / 5, rel=1e-5)
 
 
+def test_the_scripts_output_on_reuters_is_a_softmax_and_a_penalty_on_hidden_weights(
+    blobs, blob_links
+):
+    X, _ = blobs
+    alone = {**QUICK, **LINKS_ALONE, "scale": None, "output": "softmax"}
+    labnet = LabNet(**{**alone, "layers": (6, 5, 4), "steps": 1, "learning_rate": 0.0}, l1=0.01)
+    labnet.fit(X, links=blob_links)
+    h = labnet.transform(X)
+    assert np.allclose(h.sum(1), 1, atol=1e-5)
+    hidden = [layer.weight for layer in labnet.encoder_ if isinstance(layer, nn.Linear)][:-1]
+    total = sum(float(weight.detach().abs().sum()) for weight in hidden)
+    history = {name: float(values[0]) for name, values in labnet.history_.items()}
+    assert history["weights"] == pytest.approx(total, rel=1e-5)
+    assert history["loss"] == pytest.approx(history["contrastive"] + 0.01 * total, rel=1e-5)
+    # The penalty drives most hidden weights to nothing, the output's are free.
+    labnet = LabNet(**{**alone, "optimizer": "rmsprop"}, l1=0.01).fit(X, links=blob_links)
+    first, last = (np.abs(labnet.encoder_[i].weight.detach().numpy()).mean() for i in (1, -2))
+    assert first < 0.5 * last
+    loaded = pickle.loads(pickle.dumps(labnet))
+    assert (loaded.transform(X) == labnet.transform(X)).all()
+
+
 def test_lengths(blobs):
     X, y = blobs
     links = Links.from_labels(y, 300, random_state=0)

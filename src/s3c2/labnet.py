@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from s3c2.fitting import Fitting, begin, check_links
 from s3c2.labnet_training import LabNetResult, prior_of, train_labnets, with_thresholds
 from s3c2.links import Links
 from s3c2.metrics import Rates
-from s3c2.networks import committee_of, members_of, output_size
+from s3c2.networks import OUTPUTS, Architecture, committee_of, members_of, output_size
 from s3c2.parameters import (
     NETWORKS,
     check_choice,
@@ -77,6 +77,10 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         Show images a little shifted, turned and scaled, each time anew.
     dropout : float, default=0
         After each hidden layer.
+    output : {"sigmoid", "softmax"}, default="sigmoid"
+        What a dense network ends in. The authors' script has "softmax" on Reuters.
+    l1 : float, default=0
+        Weight of Σ|w| over the weights of the hidden layers. The script has 0.001 on Reuters.
     semi_supervised : bool, default=False
         Learn also from the reconstruction of all rows, eq. (2).
     reconstruction_weight : float, default=0.05
@@ -131,6 +135,8 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     smoothing: float = 0.0
     views: bool = True
     dropout: float = 0.0
+    output: str = "sigmoid"
+    l1: float = 0.0
     semi_supervised: bool = False
     reconstruction_weight: float = published.RECONSTRUCTION_WEIGHT
     reconstruction: str = "sum"
@@ -158,6 +164,8 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             smoothing=0.0,
             views=False,
             dropout=published.DROPOUT[network] if dropout is None else dropout,
+            output="sigmoid",
+            l1=0.0,
             semi_supervised=semi_supervised,
             reconstruction_weight=published.RECONSTRUCTION_WEIGHT,
             reconstruction="sum",
@@ -249,6 +257,8 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         check_number(self, "threshold", 0, words=("auto", "clusters"))
         check_number(self, "n_committee", 1, whole=True)
         check_number(self, "dropout", 0, 0.99)
+        check_choice(self, "output", tuple(OUTPUTS))
+        check_number(self, "l1", 0)
         check_flag(self, "semi_supervised")
         check_number(self, "reconstruction_weight", 0)
         check_choice(self, "reconstruction", ("sum", "mean"))
@@ -277,6 +287,11 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
     def _check_sizes(self, rows: Rows) -> None:
         super()._check_sizes(rows)
+        if self.output != "sigmoid" and self._kind != "dense":
+            raise ValueError(
+                "The 'output' parameter of LabNet is for dense networks: others have their own. "
+                f"Leave it at 'sigmoid'. Got {self.output!r} with a network that is not dense."
+            )
         how, row_bytes, networks = (
             self._training(rows.n),
             self._batch_bytes(rows),
@@ -297,6 +312,9 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             epochs=whole(self.epochs),
             optimizer=self.optimizer,
         )
+
+    def _encoder_architecture(self) -> Architecture:
+        return replace(self._architecture(self.dropout, self.decoder), output=self.output)
 
     def _set_fitted(self, reading: Reading, result: LabNetResult) -> None:
         super()._set_fitted(reading, result)
@@ -323,7 +341,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         threshold = float(saved.take_number("threshold", 0, sys.float_info.max))
         most = min(self.n_committee, len(saved.tensors))
         members = saved.take_number("committee", 1, most, whole=True)
-        architecture, shape = self._architecture(self.dropout), reading.shape
+        architecture, shape = self._encoder_architecture(), reading.shape
         encoder = saved.take_network(
             "labnet",
             lambda: committee_of([architecture.build_encoder(shape, 0) for _ in range(members)]),

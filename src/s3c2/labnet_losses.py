@@ -132,3 +132,17 @@ class FromRows:
         x_hat = self.decoder(h).flatten(2)  # (replicas, rows, columns)
         errors = losses.reconstruction_error(x_hat, x.flatten(2), self.over)
         return {"reconstruction": (self.weight, 2 * errors.mean(-1))}  # a pair counts both twins
+
+
+class FromWeights:
+    """A penalty on Σ|w| over the weights of the hidden layers, as in the script on Reuters."""
+
+    def __init__(self, settings: LabNet, network: Stack) -> None:
+        self.weight, self.network = float(settings.l1), network
+
+    def draw(self, step: int | Tensor) -> Batches:
+        return []
+
+    def terms(self, step: int | Tensor, batches: Batches, ends: Sequence[Ends]) -> Terms:
+        sums = [one.abs().flatten(1).sum(1) for one in self.network.hidden_weights()]
+        return {"weights": (self.weight, torch.stack(sums).sum(0))}

@@ -23,6 +23,7 @@ from s3c2.labnet_losses import (
     FromLinks,
     FromNeighbours,
     FromRows,
+    FromWeights,
     Part,
     loss_of_parts,
 )
@@ -285,7 +286,7 @@ def _train_alike(
 ) -> list[TrainedReplica]:
     """Train LabNets that have the same number of links in a batch."""
     precision = settings.precision
-    architecture = settings._architecture(settings.dropout, settings.decoder)
+    architecture = settings._encoder_architecture()
     how = settings._training(rows.n)
     judged: dict[int, Judgement] = {}  # by the replica's id
 
@@ -318,6 +319,8 @@ def _train_alike(
         if settings.semi_supervised:
             weights = [r.reconstruction_weight for r in some]
             parts.append(FromRows(settings, twins, stacks["decoder"], how.pairs, weights))
+        if settings.l1:
+            parts.append(FromWeights(settings, stacks["encoder"]))
         return Task(
             stage="labnet",
             stacks=nn.ModuleDict(trained),

@@ -120,6 +120,11 @@ class Stack(nn.Module):
             return {name: one.unsqueeze(0) for name, one in named}
         return dict(zip([*self._names, *self._buffer_names], [*self.stacked, *self.buffers()]))
 
+    def hidden_weights(self) -> list[Tensor]:
+        """The weights of all layers but the last, without biases: (replicas, …) each."""
+        # A vector of a replica is a bias, or belongs to a normalisation.
+        return [weights for weights in self._state().values() if weights.ndim > 2][:-1]
+
     def lay_dropout(self, rows: int, seeds: Sequence[int], step: int | Tensor) -> None:
         """Lay in the dropout of one step, each replica's from its own seed."""
         layers = self.layers_that_drop

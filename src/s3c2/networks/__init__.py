@@ -6,7 +6,7 @@ A network knows sizes, not losses or data. ``shape`` is the shape of one row: ``
 
 from s3c2.networks.architecture import Architecture
 from s3c2.networks.convolutional import convolutional_autoencoder, lenet_clusters
-from s3c2.networks.dense import dense_autoencoder, normalised_clusters
+from s3c2.networks.dense import OUTPUTS, dense_autoencoder, normalised_clusters
 from s3c2.networks.modules import (
     Committee,
     committee_of,
@@ -18,6 +18,7 @@ from s3c2.networks.modules import (
 )
 
 __all__ = [
+    "OUTPUTS",
     "Architecture",
     "Committee",
     "committee_of",

@@ -29,12 +29,14 @@ class Architecture:
     layers : sizes of the dense network: hidden layers, then the representation
     dropout : rate after each hidden layer
     decoder : the user's own decoder
+    output : of a dense encoder, one of OUTPUTS
     """
 
     network: str | nn.Module
     layers: tuple[int, ...]
     dropout: float
     decoder: nn.Module | None = None
+    output: str = "sigmoid"
 
     def build_encoder(self, shape: tuple[int, ...], seed: int) -> nn.Module:
         """h: (rows, *shape) → (rows, dimensions)."""
@@ -42,7 +44,7 @@ class Architecture:
             return own_copy(self.network)
         with torch.random.fork_rng([]):
             if self.network == "dense":
-                network = dense_encoder(shape, self.layers, self.dropout)
+                network = dense_encoder(shape, self.layers, self.dropout, self.output)
             else:
                 network = convolutional_encoder(shape, self.dropout)
         return initialised(network, seed)

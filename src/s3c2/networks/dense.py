@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 
 from torch import nn
 
 from s3c2.engine.dropout import Dropout
 
+OUTPUTS: dict[str, Callable[[], nn.Module]] = {
+    "sigmoid": nn.Sigmoid,
+    "softmax": lambda: nn.Softmax(-1),
+}
 
-def dense_encoder(shape: tuple[int, ...], layers: tuple[int, ...], dropout: float) -> nn.Module:
-    """LabNet's dense encoder: ReLU layers with dropout, a sigmoid output without."""
+
+def dense_encoder(
+    shape: tuple[int, ...], layers: tuple[int, ...], dropout: float, output: str = "sigmoid"
+) -> nn.Module:
+    """LabNet's dense encoder: ReLU layers with dropout, an output without."""
     return nn.Sequential(
         *_dense_layers(math.prod(shape), layers[:-1], dropout),
         nn.Linear((math.prod(shape), *layers)[-2], layers[-1]),  # (rows, layers[-1])
-        nn.Sigmoid(),
+        OUTPUTS[output](),
     )
 
 
