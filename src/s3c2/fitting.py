@@ -166,8 +166,8 @@ def resolve(model: LinkEstimator, links: Any, n: int, sample_id: Any) -> Links:
 
 def _warn_of_no_links() -> None:
     warn(
-        "There are no links: the clusters follow from the neighbours of the rows alone, and "
-        "may not be the ones you mean. A few links already help: fit(X, links=…).",
+        "There are no links: the clusters follow from the rows alone, and may not be the ones you "
+        "mean. A few links already help: fit(X, links=…).",
         NoLinksWarning,
     )
 

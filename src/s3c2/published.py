@@ -18,7 +18,7 @@ DROPOUT = {
     "convolutional": 0.5,  # script; the paper gives no rate here
 }
 NEIGHBORS = 30  # paper: d-graph's must-links in a batch
-DCPR_FLOOR = 1e-3  # script: probabilities are clipped to [0.001, 0.999]
+DCPR_FLOOR = 1e-3  # script: posteriors are clipped to [0.001, 0.999]
 DIVERGENCE_MARGIN = 2.0  # NNclustering's authors
 
 # IDEC with constraints: from its authors' code, unless a comment says that the value is s3c2's own
@@ -44,7 +44,8 @@ class UsualPretraining(NamedTuple):
 
 
 IDEC_PRETRAINING = {
-    "dense": UsualPretraining("sgd", 0.1, 500),  # with momentum 0.9
+    # With momentum 0.9. Theirs is 0.1 on half of the mean squared error: the same steps.
+    "dense": UsualPretraining("sgd", 0.05, 500),
     "convolutional": UsualPretraining("adam", 1e-3, 200),  # s3c2's own: they have no convolutions
 }
 

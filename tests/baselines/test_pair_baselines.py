@@ -12,8 +12,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from s3c2 import Links, fit_many
 from s3c2.baselines import DCPR, DGraph
+from s3c2.baselines.dcpr import likelihood_and_entropy
+from s3c2.baselines.pair_methods import Replica
 from s3c2.engine import scheduling
-from s3c2.pairs import RandomPairs
+from s3c2.engine.rows import Rows
+from s3c2.pairs import Ends, PairBatch, RandomPairs
 
 SMALL = {"layers": (32, 16), "batch_links": 16, "batch_pairs": 16, "steps": 30, "verbose": 0}
 OWN = {DGraph: {"n_neighbors": 5}, DCPR: {}}
@@ -62,6 +65,20 @@ def test_dcpr_is_the_likelihood_of_links_and_the_entropies_of_the_batch(blobs):
     entropy = -(share * np.log(share)).sum()
     assert loss == pytest.approx(likelihood + 0.7 * (conditional - entropy), rel=1e-5)
     assert model.history_["entropy"][0] == pytest.approx(entropy, rel=1e-5)
+
+
+def test_dcpr_clips_posteriors_before_anything_is_made_of_them():
+    """As its script does: two rows that are sure of one cluster are not quite sure to share it."""
+    sure = torch.tensor([[[1.0, 0.0]], [[0.6, 0.4]]]).transpose(0, 1)  # (1, 2 rows, 2)
+    links = PairBatch(
+        *(torch.zeros(1, 2, dtype=torch.int64),) * 2, torch.ones(1, 2), torch.ones(1, 2)
+    )
+    objective = likelihood_and_entropy([Replica(DCPR(2), None, 0)], Rows(np.zeros((2, 3)), (3,)))
+    found = objective([links], [Ends((None, None), (sure, sure))])
+    p = np.array([[0.999, 0.001], [0.6, 0.4]])
+    assert float(found["likelihood"]) == pytest.approx(-np.log((p * p).sum(1)).mean(), rel=1e-5)
+    share = p.mean(0)
+    assert float(found["entropy"]) == pytest.approx(-(share * np.log(share)).sum(), rel=1e-5)
 
 
 @pytest.mark.parametrize("baseline", OWN)

@@ -14,7 +14,7 @@ from s3c2 import S3C2, CluNet, LabNet, Links, baselines, fit_many
 from s3c2 import pretraining as autoencoder
 from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
 from s3c2.engine import checkpoint
-from s3c2.errors import LinksError, StorageError
+from s3c2.errors import LinksError, NoLinksWarning, StorageError
 
 # (baseline, settings for the blobs, settings for digits)
 DENSE = {"layers": (64, 64, 1), "steps": 250, "learning_rate": 4e-3}
@@ -89,6 +89,10 @@ def test_surface(model, blobs, blob_links):
     assert clone(model).get_params() == model.get_params()
     again = clone(model).fit(X, links=blob_links)
     assert (again.predict_proba(X) == p).all()
+    if isinstance(model, IDEC):  # it clusters without links, too
+        with pytest.warns(NoLinksWarning):
+            assert clone(model).fit(X).labels_.shape == (120,)
+        return
     with pytest.raises(LinksError, match="learns from links, and got none"):
         model.fit(X)
     assert (model.predict(X) == labels).all()  # a fit that fails leaves the model usable

@@ -33,8 +33,8 @@ class DCPR(Baseline, LinkClusterer):
 
     The loss is the negative log-likelihood of the given links plus H(Y|X) − H(Y), the conditional
     entropy minus the entropy of the clusters, estimated over all rows of the batch: every row
-    should be sure of its cluster, and all clusters equally likely. Probabilities are clipped to
-    [0.001, 0.999].
+    should be sure of its cluster, and all clusters equally likely. Posteriors are clipped to
+    [0.001, 0.999] before anything is made of them.
 
     Parameters
     ----------
@@ -93,11 +93,13 @@ def likelihood_and_entropy(replicas: Sequence[Replica], rows: Rows) -> Objective
     floor = published.DCPR_FLOOR
 
     def objective(batches: Sequence[PairBatch], ends: Sequence[Ends]) -> dict[str, Tensor]:
-        links, of_links = batches[0], ends[0]
-        p_same = losses.same_probability(*of_links.out)
-        likelihood = losses.link_likelihood(p_same, links.same, links.weight, floor)
-        # (replicas, rows, K): all first ends, then all second ones
+        links = batches[0]
+        # Posteriors of all first ends, then of all second ones: (replicas, rows, K)
         p = torch.cat([one.out[twin] for twin in (0, 1) for one in ends], dim=1)
+        p = p.clamp(floor, 1 - floor)
+        first, second = (half[:, : links.same.shape[1]] for half in p.chunk(2, dim=1))
+        p_same = losses.same_probability(first, second)
+        likelihood = losses.link_likelihood(p_same, links.same, links.weight, floor)
         conditional = losses.entropy(p, floor).mean(-1)
         entropy = losses.entropy(p.mean(1), floor)
         return {

@@ -46,7 +46,8 @@ class IDEC(Baseline, LinkClusterer):
     embedding, and every epoch goes over all rows (reconstruction, and the divergence from a target
     distribution that is taken anew before the epoch), over the must-links (their likelihood, and
     reconstruction) and over the cannot-links (their likelihood). It ends when fewer than ``tol`` of
-    the labels change from one epoch to the next.
+    the labels change from one epoch to the next. Without links it is IDEC as it was before them
+    (Guo, Gao, Liu, Yin 2017).
 
     Parameters
     ----------
@@ -78,8 +79,9 @@ class IDEC(Baseline, LinkClusterer):
     corruption : float, default=0.2
         Share of inputs that are dropped in the pretraining.
     pretrain_learning_rate : float, optional
-        Of the pretraining; divided by 10 after every 100 epochs. By default 0.1, of SGD with
-        momentum; with ``network="convolutional"`` 0.001, of Adam, since SGD may diverge there.
+        Of the pretraining; divided by 10 after every 100 epochs. By default 0.05, of SGD with
+        momentum, which is the authors' 0.1 on half of the mean squared error; with
+        ``network="convolutional"`` 0.001, of Adam, since SGD may diverge there.
     pretrain_seed : int, default=0
         The seed of the pretraining. It is not ``random_state``, which decides the start of k-means
         and the batches: so the models of a grid share one pretraining.
@@ -88,8 +90,9 @@ class IDEC(Baseline, LinkClusterer):
         the pretraining takes the one it finds there.
     scale : as in S3C2, default="rms"
         "rms" divides all numbers by the root of their mean square: rates and weights are for rows
-        of that size. Other scales change how much the reconstruction weighs, and larger rows need a
-        lower ``pretrain_learning_rate``.
+        of about that size. Other scales change how much the reconstruction weighs, and far larger
+        rows need a lower ``pretrain_learning_rate``. The authors multiply pixels from 0 to 255 by
+        0.02, which ``scale=None`` leaves as they are: ``fit(0.02 * pixels, links=links)``.
     optimizer, learning_rate
         As in CluNet.
     contradictions, device, precision, random_state, verbose, callbacks, checkpoint
@@ -158,6 +161,10 @@ class IDEC(Baseline, LinkClusterer):
         check_number(self, "assignment_power", 0.5, 100)
         check_number(self, "pretrain_learning_rate", 0, LARGEST_RATE, optional=True)
         check_path(self, "cache")
+
+    @property
+    def _needs_links(self) -> bool:
+        return False
 
     def _check_sizes(self, rows: Rows) -> None:
         super()._check_sizes(rows)
