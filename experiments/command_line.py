@@ -17,7 +17,7 @@ from experiments import ledger, page
 from experiments.catalogue import experiments
 from experiments.experiment import Experiment, rows_of
 from experiments.other_data import OTHERS
-from experiments.runs import FULL, METHODS, QUICK, Run, Sizes, shortened
+from experiments.runs import DESIGNS, FULL, METHODS, QUICK, Run, Sizes, shortened
 from experiments.training import tell, train
 
 PROGRAM = "python -m experiments"
@@ -92,6 +92,8 @@ def add_flags(made: argparse.ArgumentParser) -> None:
         help=f"only these data sets: {', '.join(NAMES)}",
     )
     add("--links", nargs="+", type=positive, metavar="N", help="only these numbers of links")
+    add("--link-sets", type=positive, metavar="N", help="only the first N link sets")
+    add("--design", choices=DESIGNS, help="only links of this design")
     add("--group", type=positive, metavar="N", help="train at most N runs together")
     add("--steps", type=positive, metavar="N",
         help="with --quick: N CluNet steps, other lengths in proportion")  # fmt: skip
@@ -172,13 +174,15 @@ def shown(runs: Callable[[Sizes], list[Run]], args: argparse.Namespace) -> list[
 
 
 def chosen(runs: Sequence[Run], args: argparse.Namespace) -> list[Run]:
-    """The runs that --only, --dataset and --links leave."""
+    """The runs that --only, --dataset, --links, --link-sets and --design leave."""
     return [
         run
         for run in runs
         if (not args.only or run.method in args.only)
         and (not args.dataset or run.dataset in args.dataset)
         and (not args.links or run.n_links in args.links)
+        and (not args.link_sets or run.link_seed < args.link_sets)
+        and (not args.design or run.design == args.design)
     ]
 
 

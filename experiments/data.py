@@ -31,8 +31,8 @@ class Prepared:
 
 
 @cache
-def load(name: str, network: str) -> Prepared:
-    """Vectors for dense networks, images for convolutional ones.
+def load(name: str, network: str, factor: float = 1.0) -> Prepared:
+    """Vectors for dense networks, images for convolutional ones, all numbers times ``factor``.
 
     The name is one of ``s3c2.datasets`` or of OTHERS.
     """
@@ -40,6 +40,8 @@ def load(name: str, network: str) -> Prepared:
     X_train, X_test = (
         X.reshape(len(X), -1) if network == "dense" else X for X in (data.X_train, data.X_test)
     )
+    if factor != 1:
+        X_train, X_test = (X * np.float32(factor) for X in (X_train, X_test))
     return Prepared(
         X_train, data.y_train, X_test, data.y_test, data.n_clusters, data.source,
         scoring.test_pairs(data.y_test),
@@ -63,14 +65,16 @@ def check(runs: Sequence[Run]) -> None:
 
 def links_of(runs: Sequence[Run], y: Any) -> list[Links]:
     """The given links of each run. Runs with the same links share one object."""
-    keys = [(run.n_links, run.must_share, run.link_seed, run.flipped or 0.0) for run in runs]
-    drawn = {
-        (n_links, must_share, seed, share): exchanged(
-            Links.from_labels(y, n_links, must_share=must_share, random_state=seed), share, seed
-        )
-        for n_links, must_share, seed, share in set(keys)
-    }
-    return [drawn[key] for key in keys]
+
+    @cache
+    def drawn(n: int, must_share: float | None, seed: int, share: float, design: Any) -> Links:
+        links = Links.from_labels(y, n, must_share=must_share, design=design, random_state=seed)
+        return exchanged(links, share, seed)
+
+    return [
+        drawn(run.n_links, run.must_share, run.link_seed, run.flipped or 0.0, run.design)
+        for run in runs
+    ]
 
 
 def exchanged(links: Links, share: float, seed: int) -> Links:

@@ -55,9 +55,10 @@ class Experiment:
         """The CSV of its runs."""
         return folder / f"{self.ledger}.csv"
 
-    def rows(self) -> Rows:
-        """The rows of its full runs."""
-        return rows_of(self.runs(FULL), self.path(ledger.results_folder()))
+    def rows(self, design: str | None = None) -> Rows:
+        """The rows of its full runs; of one design of the links, if it is named."""
+        runs = [run for run in self.runs(FULL) if design in (None, run.design)]
+        return rows_of(runs, self.path(ledger.results_folder()))
 
     def others(self) -> Rows:
         """The rows of full runs of other experiments that are shown beside its own."""

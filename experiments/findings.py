@@ -30,23 +30,23 @@ class Results:
 
     @cached_property
     def dense(self) -> dict[Any, float]:
-        return _means(table(figure_2.EXPERIMENT.rows()), "name")
+        return _means(table(figure_2.EXPERIMENT.rows("uniform")), "name")
 
     @cached_property
     def convolutional(self) -> dict[Any, float]:
-        return _means(table(figure_5.EXPERIMENT.rows()), "name")
+        return _means(table(figure_5.EXPERIMENT.rows("uniform")), "name")
 
     @cached_property
     def thresholds(self) -> dict[Any, float]:
-        return _means(table(figure_3.EXPERIMENT.rows()), "threshold")
+        return _means(table(figure_3.EXPERIMENT.rows("uniform")), "threshold")
 
     @cached_property
     def neighbours(self) -> dict[Any, float]:
-        return _lookup(neighbours.variants(neighbours.EXPERIMENT.rows()), "variant", "nmi")
+        return _lookup(neighbours.variants(neighbours.EXPERIMENT.rows("uniform")), "variant", "nmi")
 
     @cached_property
     def six_thresholds(self) -> pd.DataFrame:
-        return table(figure_4.EXPERIMENT.rows())
+        return table(figure_4.EXPERIMENT.rows("uniform"))
 
     @cached_property
     def correlations(self) -> dict[Any, float]:
@@ -55,7 +55,7 @@ class Results:
 
     @cached_property
     def differences(self) -> dict[Any, float]:
-        found = figure_6.differences(table(figure_6.EXPERIMENT.rows()))
+        found = figure_6.differences(table(figure_6.EXPERIMENT.rows("uniform")))
         means = summary(found, ("dataset", "n_links"), tuple(figure_6.MEASURES))
         long = means.melt(["dataset", "n_links"], list(figure_6.MEASURES), "measure")
         return _lookup(long, "measure", "value")
@@ -86,9 +86,9 @@ class WithSettings(Results):
 
 def _changed(figure: Experiment, changed: Experiment, variant: str) -> dict[Any, float]:
     """The means of a figure, but S3C2 with the settings of a variant."""
-    rows = table(figure.rows())
+    rows = table(figure.rows("uniform"))
     few = rows[(rows["link_seed"] < FULL.few_link_sets) & (rows["name"] != "S3C2")]
-    own = settings.variants(changed.rows())
+    own = settings.variants(changed.rows("uniform"))
     own = own[own["variant"] == variant].assign(name="S3C2")
     return _OrNaN({**_means(few, "name"), **_lookup(own, "name", "nmi")})
 

@@ -12,6 +12,7 @@ Some columns:
 - ``steps`` counts the steps of all stages, ``labnet_steps`` those of LabNet.
 - ``flipped`` is the share of links whose kind was exchanged; ``found_10`` and ``found_20`` are the
   shares of the wrong links that are among the first 10 % and 20 % of the suspicious ones.
+- ``design`` says how the links were drawn: see ``Links.from_labels``.
 - ``ece`` is the expected calibration error, of S3C2 with its defaults alone.
 - ``changes`` holds the parameters that differ from the published ones, in the experiments' own
   names; ``settings`` those that differ from the class's defaults, in the names of the class.
@@ -45,7 +46,7 @@ Rows = Sequence[dict[str, str]]  # as the file holds them
 HERE = Path(__file__).parent
 KEY = (
     "dataset", "method", "network", "semi_supervised", "variant", "threshold", "n_links",
-    "must_share", "link_seed", "changes", "flipped",
+    "must_share", "link_seed", "changes", "flipped", "design",
 )  # fmt: skip
 SCORES = (
     "nmi", "nmi_geometric", "ari", "acc", "clusters_used",
@@ -55,8 +56,8 @@ COLUMNS = (
     *KEY, *SCORES, "labnet_steps", "steps", "seconds_per_run", "group_size",
     "device", "precision", "s3c2", "torch", "commit", "source", "settings",
 )  # fmt: skip
-# Ledgers from before these columns were there have none of them: they count as empty.
-LATER = ("flipped", "ece", "found_10", "found_20")
+# Ledgers from before these columns were there have none of them, which counts as:
+LATER = {"flipped": "", "design": "uniform", "ece": "", "found_10": "", "found_20": ""}
 NOT_SETTINGS = (
     "n_clusters", "random_state", "verbose", "callbacks", "checkpoint", "device", "precision",
     "cache",
@@ -84,7 +85,7 @@ def identity(run: Run) -> dict[str, str]:
 
 
 def key(row: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(row.get(name, "") if name in LATER else row[name] for name in KEY)
+    return tuple(row.get(name) or LATER[name] if name in LATER else row[name] for name in KEY)
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -98,7 +99,7 @@ def read(path: Path) -> list[dict[str, str]]:
             f"{path} has other columns than the experiments write. Move it away, or give it "
             f"these columns: {','.join(COLUMNS)}"
         )
-    return [dict.fromkeys(COLUMNS, "") | row for row in rows]
+    return [dict.fromkeys(COLUMNS, "") | LATER | row for row in rows]
 
 
 def _whole_lines(text: str) -> list[str]:
@@ -122,7 +123,11 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         there = csv.DictReader(whole)
         done = {key(row) for row in there}
         columns = there.fieldnames or COLUMNS
-        new = [{n: v for n, v in row.items() if v != ""} for row in rows if key(row) not in done]
+        new = [
+            {n: v for n, v in row.items() if n in columns or v != LATER.get(n, "")}
+            for row in rows
+            if key(row) not in done
+        ]
         lines = io.StringIO()
         # A row with a value that an older file has no column for is an error here.
         writer = csv.DictWriter(lines, columns, restval="", lineterminator="\n")

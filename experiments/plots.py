@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from experiments.ledger import COLUMNS, SCORES, Rows
 from experiments.other_data import OTHERS
-from experiments.runs import DEFAULT, K_MEANS
+from experiments.runs import DEFAULT, DESIGNS, K_MEANS
 
 Drawing = tuple[pd.DataFrame, Figure]  # a picture with its numbers
 TITLES = {
@@ -100,6 +100,40 @@ def panels(datasets: Iterable[str]) -> tuple[Figure, dict[str, Axes]]:
     return figure, dict(zip(names, grid.flat))
 
 
+def panels_of(data: pd.DataFrame) -> tuple[Figure, dict[tuple[str, str], Axes]]:
+    """A panel for each design of the links and data set; a line for each design if both are there.
+
+    Parameters
+    ----------
+    data : with columns design and dataset
+    """
+    designs, names = designs_of(data), known(data["dataset"])
+    if len(designs) == 1:
+        figure, axes_of = panels(names)
+        return figure, {(designs[0], name): axes for name, axes in axes_of.items()}
+    figure, grid = grid_of_axes(len(designs), max(1, len(names)))
+    return figure, {
+        (design, name): axes
+        for design, line in zip(designs, grid)
+        for name, axes in zip(names, line)
+    }
+
+
+def of_links(design: str, axes_of: Iterable[tuple[str, str]]) -> str:
+    """Names the links of a panel in a picture of both designs; nothing in one of uniform links."""
+    return f", {design} links" if len({one for one, _ in axes_of}) > 1 else ""
+
+
+def part_of(data: pd.DataFrame, design: str, dataset: str) -> pd.DataFrame:
+    """The lines of one panel."""
+    return data[(data["design"] == design) & (data["dataset"] == dataset)]
+
+
+def designs_of(data: pd.DataFrame) -> list[str]:
+    """The designs that are there, uniform links first."""
+    return [design for design in DESIGNS if design in set(data["design"])] or ["uniform"]
+
+
 def known(datasets: Iterable[str]) -> list[str]:
     """The data sets in the paper's order."""
     return [name for name in TITLES if name in set(datasets)]
@@ -162,11 +196,11 @@ def beside_default(rows: Rows) -> pd.DataFrame:
 
 def draw_methods(rows: Rows, read: Callable[[Rows], pd.DataFrame] = table) -> Drawing:
     """NMI of every method against the number of links, a panel for each data set."""
-    data = summary(read(rows), ("dataset", "name", "n_links"), ("nmi", "ari", "acc"))
-    figure, axes_of = panels(data["dataset"])
-    for dataset, axes in axes_of.items():
-        method_curves(axes, data[data["dataset"] == dataset], "nmi")
-        finish(axes, dataset, data["n_links"], "NMI")
+    data = summary(read(rows), ("design", "dataset", "name", "n_links"), ("nmi", "ari", "acc"))
+    figure, axes_of = panels_of(data)
+    for (design, dataset), axes in axes_of.items():
+        method_curves(axes, part_of(data, design, dataset), "nmi")
+        finish(axes, dataset, data["n_links"], f"NMI{of_links(design, axes_of)}")
     method_legend(figure, data["name"])
     return data, figure
 

@@ -18,7 +18,10 @@ AS_IT_COMES = "as it comes"  # its variant without changes
 K_MEANS = "k-means"
 CLUNET_STEPS = published.clunet_training().steps or 0
 REUTERS_DROPOUT = 0.5  # from the paper; 0.1 for the other data sets
+DESIGNS = ("uniform", "chained")
 IDEC_MUST_WEIGHT = {"fashion-mnist": 1.0}  # from its authors; 0.1 for the other data sets
+# IDEC's authors have pixels from 0 to 255 times 0.02; elsewhere the rows have a mean square of 1.
+IDEC_ROWS = {(name, "dense"): 255 * 0.02 for name in ("mnist", "fashion-mnist")}
 PRETRAINED = Path(__file__).parent / "pretrained"  # IDEC's autoencoders, one for each data set
 
 # Names in ``Run.changes`` → parameters of S3C2. If two set the same parameter, the later one wins.
@@ -32,6 +35,8 @@ S3C2_PARAMETERS = {
     "labnet_links": ("labnet__batch_links",),
     "labnet_pairs": ("labnet__batch_pairs",),
     "labnet_optimizer": ("labnet__optimizer",),
+    "labnet_output": ("labnet__output",),
+    "labnet_l1": ("labnet__l1",),
     "n_restarts": ("clunet__n_restarts",),
     "clunet_dropout": ("clunet__dropout",),
     "clunet_steps": ("clunet__steps",),
@@ -87,6 +92,7 @@ class Run:
     changes : parameters that differ from the published ones, in the experiments' own names:
         rows are found by them, so they outlive the names in the library; see ``parameters``
     flipped : share of the links whose kind is exchanged; None, as 0, exchanges none
+    design : how the links are drawn, one of DESIGNS; see ``Links.from_labels``
     """
 
     dataset: str
@@ -100,6 +106,12 @@ class Run:
     variant: str = AS_PUBLISHED
     changes: Mapping[str, Any] = field(default_factory=dict)
     flipped: float | None = None
+    design: str = "uniform"
+
+    @property
+    def row_factor(self) -> float:
+        """What the rows of the data set are multiplied by."""
+        return IDEC_ROWS.get((self.dataset, self.network), 1.0) if self.method == "IDEC" else 1.0
 
     def model(self) -> Any:
         """The estimator. The number of clusters and the device are set later."""
@@ -140,7 +152,8 @@ def _dcpr(run: Run) -> Any:
 def _idec(run: Run) -> Any:
     weight = IDEC_MUST_WEIGHT.get(run.dataset)
     own = {} if weight is None else {"must_weight": weight}
-    return baselines.IDEC(1, network=run.network, scale="rms", cache=PRETRAINED, **own)
+    scale = "rms" if run.row_factor == 1 else None
+    return baselines.IDEC(1, network=run.network, scale=scale, cache=PRETRAINED, **own)
 
 
 def _nnclustering(run: Run) -> Any:
@@ -183,6 +196,11 @@ def grid(
         for n_links in budgets:
             for seed in range(link_sets):
                 yield Run(dataset, method, n_links, seed, **settings)
+
+
+def both_designs(runs: Callable[[Sizes], list[Run]]) -> Callable[[Sizes], list[Run]]:
+    """The same runs with links of either design."""
+    return lambda sizes: [replace(run, design=design) for design in DESIGNS for run in runs(sizes)]
 
 
 def shortened(run: Run, steps: int) -> Run:
@@ -230,7 +248,7 @@ def groups(runs: Sequence[Run], limit: int) -> list[list[Run]]:
     for run in runs:
         changes = as_json(run.changes)
         kind = (run.dataset, run.method, run.network, run.semi_supervised, changes)
-        links = (run.n_links, run.link_seed, run.must_share, run.flipped)
+        links = (run.n_links, run.link_seed, run.must_share, run.flipped, run.design)
         kinds.setdefault(kind, {}).setdefault(links, []).append(run)
     found = []
     for families in kinds.values():

@@ -35,18 +35,18 @@ COMPARED = ("CIDEC", "SpherePair")  # CIDEC is IDEC with links
 
 
 def methods(experiment: Experiment) -> str:
-    data = summary(table(experiment.rows()), ("dataset", "name", "n_links"), ("nmi",))
+    data = summary(table(experiment.rows("uniform")), ("dataset", "name", "n_links"), ("nmi",))
     return by_links(data, "name", STYLES)
 
 
 def thresholds() -> str:
-    rows = table(figure_3.EXPERIMENT.rows())
+    rows = table(figure_3.EXPERIMENT.rows("uniform"))
     data = summary(rows, ("dataset", "threshold", "n_links"), ("nmi",))
     return by_links(data, "threshold", sorted(data["threshold"].unique()))
 
 
 def correlations() -> str:
-    data = figure_4.correlations(table(figure_4.EXPERIMENT.rows()))
+    data = figure_4.correlations(table(figure_4.EXPERIMENT.rows("uniform")))
     names = {key: name for key, (name, *_) in figure_4.INDICATORS.items()}
     data["correlation"] = data["correlation"].astype(float)
     data["NMI with"] = data["indicator"].map(names) + ", " + data["over"]
@@ -55,7 +55,7 @@ def correlations() -> str:
 
 
 def semi_supervised() -> str:
-    found = figure_6.differences(table(figure_6.EXPERIMENT.rows()))
+    found = figure_6.differences(table(figure_6.EXPERIMENT.rows("uniform")))
     parts = []
     for measure, (name, *_) in figure_6.MEASURES.items():
         part = summary(found, ("dataset", "n_links"), (measure,)).assign(gain=name)
@@ -65,7 +65,7 @@ def semi_supervised() -> str:
 
 
 def uniform() -> str:
-    rows = table(uniform_links.EXPERIMENT.rows())
+    rows = table(uniform_links.EXPERIMENT.rows("uniform"))
     data = summary(rows, ("dataset", "n_links", "name"), ("acc", "nmi"))
     shown = [name for name in STYLES if name in set(data["name"])]
     lines = []
@@ -81,12 +81,14 @@ def uniform() -> str:
 
 
 def numbers_of_neighbours() -> str:
-    return by_links(neighbours.variants(neighbours.EXPERIMENT.rows()), "variant", neighbours.STYLES)
+    return by_links(
+        neighbours.variants(neighbours.EXPERIMENT.rows("uniform")), "variant", neighbours.STYLES
+    )
 
 
 def what_it_takes() -> str:
     """For each variant: NMI averaged over data sets, and how often it is ahead of d-graph."""
-    data = settings.variants(settings.EXPERIMENT.rows())
+    data = settings.variants(settings.EXPERIMENT.rows("uniform"))
     if not len(data):
         return NO_RUNS
     nmi = data.pivot(index=["dataset", "n_links"], columns="variant", values="nmi")
@@ -115,12 +117,12 @@ def _ahead(lead: pd.Series) -> str:
 
 
 def dense_settings() -> str:
-    data = settings.variants(settings.EXPERIMENT.rows())
+    data = settings.variants(settings.EXPERIMENT.rows("uniform"))
     return by_links(data, "variant", settings.ORDER)
 
 
 def convolutional_settings() -> str:
-    data = settings.variants(settings_images.EXPERIMENT.rows())
+    data = settings.variants(settings_images.EXPERIMENT.rows("uniform"))
     return by_links(data, "variant", settings_images.ORDER)
 
 

@@ -7,13 +7,14 @@ import hashlib
 import json
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from s3c2 import fit_many
-from s3c2.errors import DataError
+from s3c2.errors import DataError, NoLinksWarning
 
 from experiments import data, ledger, scoring
 from experiments.runs import DEFAULT, K_MEANS, Run, groups
@@ -69,7 +70,7 @@ def train_group(group: Sequence[Run], path: Path, state: Path, args: argparse.Na
     If ``state`` exists, training goes on from there.
     """
     first = group[0]
-    prepared = data.load(first.dataset, first.network)
+    prepared = data.load(first.dataset, first.network, first.row_factor)
     settings = {
         "n_clusters": prepared.n_clusters, "device": device(args.device),
         "precision": args.precision, "verbose": 1, "checkpoint": state,
@@ -81,7 +82,9 @@ def train_group(group: Sequence[Run], path: Path, state: Path, args: argparse.Na
         if first.method == K_MEANS:
             models = [model.fit(prepared.X_train) for model in models]
         else:
-            models = fit_many(prepared.X_train, list(zip(models, links)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NoLinksWarning)  # a run without any means it
+                models = fit_many(prepared.X_train, list(zip(models, links)))
     except DataError as error:  # all diverged: write rows without scores, and go on
         tell(str(error))
     seconds = time.perf_counter() - began

@@ -2,14 +2,15 @@
 
     python -m experiments figure_2 --device cuda --precision bf16
 
-Dense networks on the four data sets, balanced links, five link sets. Rows in results/dense.csv.
+Dense networks on the four data sets, balanced links of both designs, five link sets each. Rows in
+results/dense.csv.
 """
 
 from __future__ import annotations
 
 from experiments.experiment import Experiment
 from experiments.plots import draw_methods
-from experiments.runs import Run, Sizes, grid
+from experiments.runs import Run, Sizes, both_designs, grid
 
 COMPARED = ("S3C2", "d-graph", "DCPR", "IDEC")
 
@@ -22,4 +23,4 @@ def runs(sizes: Sizes) -> list[Run]:
     ]
 
 
-EXPERIMENT = Experiment(__name__, "dense", runs, draw_methods)
+EXPERIMENT = Experiment(__name__, "dense", both_designs(runs), draw_methods)

@@ -2,23 +2,35 @@
 
     python -m experiments figure_4 --device cuda --precision bf16
 
-Pearson's correlation for each number of links and data set: over the 30 runs of six thresholds and
-five link sets, and over the five at T = 0.3. The runs are those of figure 3. Rows in
-results/dense.csv.
+Pearson's correlation for each design of the links, number of links and data set: over the 30 runs
+of six thresholds and five link sets, and over the five at T = 0.3. The runs are those of figure 3.
+Rows in results/dense.csv.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from s3c2 import published
 
 from experiments.experiment import Experiment
 from experiments.figures.figure_3 import THRESHOLDS
 from experiments.ledger import Rows
-from experiments.plots import INDICATORS, Drawing, finish, grid_of_axes, known, legend, table
-from experiments.runs import Run, Sizes, grid
+from experiments.plots import (
+    INDICATORS,
+    Drawing,
+    designs_of,
+    finish,
+    grid_of_axes,
+    known,
+    legend,
+    part_of,
+    table,
+)
+from experiments.runs import Run, Sizes, both_designs, grid
 
 LINES = {"cl_rate": ":"}  # its line is often the same as that of the accuracy
 OVER = ("six thresholds", "T = 0.3")
@@ -33,19 +45,20 @@ def runs(sizes: Sizes) -> list[Run]:
 
 
 def correlations(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row for each data set, number of links, set of runs and indicator."""
+    """A row for each design, data set, number of links, set of runs and indicator."""
     at_published = frame[frame["threshold"] == published.THRESHOLD]
     return pd.DataFrame(
         [
             {
-                "dataset": dataset, "n_links": n_links, "over": over, "indicator": indicator,
-                "correlation": pearson(part["nmi"], part[indicator]), "n": len(part),
+                "design": design, "dataset": dataset, "n_links": n_links, "over": over,
+                "indicator": indicator, "correlation": pearson(part["nmi"], part[indicator]),
+                "n": len(part),
             }
             for over, which in zip(OVER, (frame, at_published))
-            for (dataset, n_links), part in which.groupby(["dataset", "n_links"])
+            for (design, dataset, n_links), part in which.groupby(["design", "dataset", "n_links"])
             for indicator in INDICATORS
         ],
-        columns=["dataset", "n_links", "over", "indicator", "correlation", "n"],
+        columns=["design", "dataset", "n_links", "over", "indicator", "correlation", "n"],
     )  # fmt: skip
 
 
@@ -63,20 +76,30 @@ def pearson(x: pd.Series, y: pd.Series) -> float:
 def draw(rows: Rows) -> Drawing:
     data = correlations(table(rows))
     names = known(data["dataset"])
-    figure, axes_of = grid_of_axes(len(OVER), max(1, len(names)))
-    for over, line in zip(OVER, axes_of):
+    lines = [(design, over) for design in designs_of(data) for over in OVER]
+    figure, axes_of = grid_of_axes(len(lines), max(1, len(names)))
+    for (design, over), line in zip(lines, axes_of):
         for dataset, axes in zip(names, line):
-            here = data[(data["dataset"] == dataset) & (data["over"] == over)]
-            for indicator, (_, colour, marker) in INDICATORS.items():
-                one = here[here["indicator"] == indicator].sort_values("n_links")
-                line_style = LINES.get(indicator, "-")
-                axes.plot(one["n_links"], one["correlation"], color=colour, marker=marker,
-                          linestyle=line_style, linewidth=1.6, markersize=4.5)  # fmt: skip
-            axes.axhline(0, color="0.4", linewidth=0.8)
-            axes.set_ylim(-1.05, 1.05)
-            finish(axes, dataset, data["n_links"], f"correlation with NMI\n({over})")
-    legend(figure, {name: (*look, LINES.get(i, "-")) for i, (name, *look) in INDICATORS.items()})
+            here = part_of(data[data["over"] == over], design, dataset)
+            correlation_curves(axes, here)
+            finish(axes, dataset, data["n_links"],
+                   f"correlation with NMI\n({over}, {design} links)")  # fmt: skip
+    correlation_legend(figure)
     return data, figure
 
 
-EXPERIMENT = Experiment(__name__, "dense", runs, draw)
+def correlation_curves(axes: Axes, data: pd.DataFrame) -> None:
+    for indicator, (_, colour, marker) in INDICATORS.items():
+        one = data[data["indicator"] == indicator].sort_values("n_links")
+        line_style = LINES.get(indicator, "-")
+        axes.plot(one["n_links"], one["correlation"], color=colour, marker=marker,
+                  linestyle=line_style, linewidth=1.6, markersize=4.5)  # fmt: skip
+    axes.axhline(0, color="0.4", linewidth=0.8)
+    axes.set_ylim(-1.05, 1.05)
+
+
+def correlation_legend(figure: Figure) -> None:
+    legend(figure, {name: (*look, LINES.get(i, "-")) for i, (name, *look) in INDICATORS.items()})
+
+
+EXPERIMENT = Experiment(__name__, "dense", both_designs(runs), draw)

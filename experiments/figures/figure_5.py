@@ -3,8 +3,8 @@
     python -m experiments figure_5 --device cuda --precision bf16
 
 S3C2 with supervised and with semi-supervised LabNet (λ = 0.05), d-graph and DCPR on CluNet's
-convolutional network, IDEC on a convolutional autoencoder, NNclustering on LeNet. Balanced links,
-five link sets. Rows in results/convolutional.csv.
+convolutional network, IDEC on a convolutional autoencoder, NNclustering on LeNet. Balanced links of
+both designs, five link sets each. Rows in results/convolutional.csv.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import partial
 
 from experiments.experiment import Experiment
 from experiments.plots import draw_methods
-from experiments.runs import IN_THE_PAPER, Run, Sizes, grid
+from experiments.runs import IN_THE_PAPER, Run, Sizes, both_designs, grid
 
 
 def runs(sizes: Sizes) -> list[Run]:
@@ -28,4 +28,4 @@ def runs(sizes: Sizes) -> list[Run]:
     ]
 
 
-EXPERIMENT = Experiment(__name__, "convolutional", runs, draw_methods, group=5)
+EXPERIMENT = Experiment(__name__, "convolutional", both_designs(runs), draw_methods, group=5)

@@ -2,8 +2,8 @@
 
     python -m experiments neighbours --device cuda --precision bf16
 
-Dense networks, balanced links, five link sets. The runs with 30 are those of figure 2. Rows in
-results/dense.csv.
+Dense networks, balanced links of both designs, five link sets each. The runs with 30 are those of
+figure 2. Rows in results/dense.csv.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pandas as pd
 
 from experiments.experiment import Experiment
 from experiments.ledger import Rows
-from experiments.plots import Drawing, curve, finish, legend, panels, summary, table
-from experiments.runs import AS_PUBLISHED, Run, Sizes, grid
+from experiments.plots import Drawing, curve, finish, legend, panels_of, part_of, summary, table
+from experiments.runs import AS_PUBLISHED, Run, Sizes, both_designs, grid
 
 CHANGED = {f"{n} neighbours": {"n_neighbors": n} for n in (10, 100)}
 STYLES = {
@@ -38,19 +38,19 @@ def variants(rows: Rows) -> pd.DataFrame:
     """Mean and spread for every number of neighbours."""
     frame = table(rows)
     frame["variant"] = frame["variant"].replace(AS_PUBLISHED, "30 neighbours")
-    return summary(frame, ("dataset", "variant", "n_links"), ("nmi", "ari", "acc"))
+    return summary(frame, ("design", "dataset", "variant", "n_links"), ("nmi", "ari", "acc"))
 
 
 def draw(rows: Rows) -> Drawing:
     data = variants(rows)
-    figure, axes_of = panels(data["dataset"])
-    for dataset, axes in axes_of.items():
+    figure, axes_of = panels_of(data)
+    for (design, dataset), axes in axes_of.items():
+        here = part_of(data, design, dataset)
         for variant, (colour, marker, _) in STYLES.items():
-            here = data[(data["dataset"] == dataset) & (data["variant"] == variant)]
-            curve(axes, here, "nmi", colour, marker)
-        finish(axes, dataset, data["n_links"], "NMI")
+            curve(axes, here[here["variant"] == variant], "nmi", colour, marker)
+        finish(axes, dataset, data["n_links"], f"NMI, {design} links")
     legend(figure, STYLES)
     return data, figure
 
 
-EXPERIMENT = Experiment(__name__, "dense", runs, draw)
+EXPERIMENT = Experiment(__name__, "dense", both_designs(runs), draw)

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from s3c2 import Links, fit_many
 
-from experiments import catalogue, ledger, runs, scoring
+from experiments import catalogue, data, ledger, runs, scoring
 from experiments.figures import figure_1, figure_3, figure_4
 
 
@@ -26,6 +26,26 @@ def test_groups_keep_thresholds_of_one_labnet_together():
         for seed, n in {(run.link_seed, run.n_links) for run in group}:
             same = [run for run in group if (run.link_seed, run.n_links) == (seed, n)]
             assert len(same) == len(figure_3.THRESHOLDS) + len(figure_3.SUPPLEMENT)
+
+
+def test_runs_on_the_same_links_share_them_whatever_the_method():
+    y = np.arange(200) % 4
+    few = [run for method in ("S3C2", "IDEC") for run in runs.grid(method, ["x"], [40], 2)]
+    links = data.links_of([*few, *(replace(run, design="chained") for run in few)], y)
+    assert len({id(one) for one in links}) == 4  # two seeds, two designs
+    assert links[0] is links[2]
+    rows = [[set(kind.ravel()) for kind in (one.must, one.cannot)] for one in (links[0], links[4])]
+    shared = [len(must & cannot) / len(must) for must, cannot in rows]
+    assert shared[1] > 0.8 > shared[0]  # chained: most rows are in links of both kinds
+
+
+def test_idec_has_its_authors_rows_on_images():
+    run = next(runs.grid("IDEC", ["fashion-mnist"], [100], 1))
+    assert run.row_factor == pytest.approx(5.1)
+    assert run.model().scale is None
+    for other in (replace(run, dataset="letters"), replace(run, network="convolutional")):
+        assert (other.row_factor, other.model().scale) == (1, "rms")
+    assert replace(run, method="S3C2").row_factor == 1
 
 
 def test_the_published_settings_of_each_data_set():

@@ -26,7 +26,7 @@ class TestPage:
         done = [run for run in figure_2.EXPERIMENT.runs(runs.FULL) if run.n_links != 500]
         ledger.append(tmp_path / "dense.csv", [ledger.identity(run) for run in done])
         said = provenance.missing_runs()
-        assert "- Figure 2: 80 of 480 runs (S3C2 on MNIST, S3C2 on Fashion-MNIST," in said
+        assert "- Figure 2: 160 of 960 runs (S3C2 on MNIST, S3C2 on Fashion-MNIST," in said
         monkeypatch.setattr(ledger, "missing", lambda wanted, rows: [])
         assert provenance.missing_runs() == ""
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -174,6 +175,25 @@ class TestResume:
     def test_a_device_that_is_not_there_is_one_line(self):
         with pytest.raises(SystemExit, match="'device' parameter .*'tpu'"):
             self.start("figure_2", "--device", "tpu")
+
+    def test_the_first_link_sets_and_one_design_can_be_chosen(self):
+        self.start("figure_2", "--only", "dcpr", "--link-sets", "1", "--design", "chained")
+        found = {(row["link_seed"], row["design"]) for row in ledger.read(self.path)}
+        assert found == {("0", "chained")}
+
+    def test_rows_from_before_links_had_a_design_are_of_uniform_ones(self, tmp_path):
+        path = tmp_path / "older.csv"
+        columns = [name for name in ledger.COLUMNS if name not in ledger.LATER]
+        uniform = runs.Run("letters", "DCPR", 100, 0)
+        chained = replace(uniform, design="chained")
+        row = ledger.identity(uniform)
+        path.write_text(f"{','.join(columns)}\n{','.join(row.get(n, '') for n in columns)}\n")
+        assert ledger.missing([uniform, chained], ledger.read(path)) == [chained]
+        later = ledger.identity(replace(uniform, link_seed=1))
+        ledger.append(path, [later])
+        assert [row["design"] for row in ledger.read(path)] == ["uniform"] * 2
+        with pytest.raises(ValueError, match="design"):  # it has no column for it
+            ledger.append(path, [ledger.identity(chained)])
 
     def test_a_file_with_other_columns_is_refused(self):
         self.path.parent.mkdir()
