@@ -141,7 +141,7 @@ def test_the_cache_spares_the_pretraining_and_changes_nothing(blobs, blob_links,
     assert (again.predict_proba(X) == expected.predict_proba(X)).all()
     for changed in (
         {"whole_epochs": 7}, {"pretrain_seed": 1}, {"layers": (32, 8)},
-        {"pretrain_learning_rate": 0.05},
+        {"pretrain_learning_rate": 0.02},
     ):  # fmt: skip
         other = clone(model).set_params(**changed)
         assert "idec pretraining" in {stage for stage, *_ in steps_of(other, X, blob_links)}
@@ -309,7 +309,7 @@ def test_a_pretraining_that_diverges_is_told(blobs, blob_links):
 
 @pytest.mark.parametrize(
     ("network", "optimizer", "rate", "epochs"),
-    [("dense", "sgd", 0.1, 500), ("convolutional", "adam", 1e-3, 200)],
+    [("dense", "sgd", 0.05, 500), ("convolutional", "adam", 1e-3, 200)],
 )
 def test_the_pretraining_is_each_networks_own(network, optimizer, rate, epochs, monkeypatch):
     monkeypatch.setattr(autoencoder, "RATE_EPOCHS", 500)
@@ -338,7 +338,7 @@ def test_the_rate_of_the_pretraining_falls_as_it_goes_on(blobs, blob_links, monk
     expected = [
         (f"{part}, epochs {'1–3' if number == 0 else f'4–{3 + n}'}", rate, 4 * n)
         for part, pieces in epochs.items()
-        for number, (n, rate) in enumerate(zip(pieces, (0.1, 0.01)))
+        for number, (n, rate) in enumerate(zip(pieces, (0.05, 0.005)))
     ]
     found = [(t.part, pytest.approx(t.learning_rate), max(t.steps)) for t in tasks]
     assert found == expected
