@@ -91,7 +91,7 @@ def add_flags(made: argparse.ArgumentParser) -> None:
         type=str.lower,
         help=f"only these data sets: {', '.join(NAMES)}",
     )
-    add("--links", nargs="+", type=positive, metavar="N", help="only these numbers of links")
+    add("--links", nargs="+", type=number, metavar="N", help="only these numbers of links")
     add("--link-sets", type=positive, metavar="N", help="only the first N link sets")
     add("--design", choices=DESIGNS, help="only links of this design")
     add("--group", type=positive, metavar="N", help="train at most N runs together")
@@ -101,11 +101,15 @@ def add_flags(made: argparse.ArgumentParser) -> None:
     add("--plot-only", action="store_true", help="train nothing; draw the rows that exist")
 
 
-def positive(text: str) -> int:
-    """A number of at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+def number(text: str, least: int = 0) -> int:
+    """A whole number of at least this."""
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
     return int(text)
+
+
+def positive(text: str) -> int:
+    return number(text, 1)
 
 
 def run_all(args: argparse.Namespace) -> None:

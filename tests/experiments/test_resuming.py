@@ -110,7 +110,7 @@ class TestResume:
             (["--links", "7"], "with 60, 120 links"),
             (["--dataset", "nonesuch"], "invalid choice: 'nonesuch'"),
             (["--group", "0"], "'0' is not a whole number of at least 1"),
-            (["--links", "many"], "'many' is not a whole number of at least 1"),
+            (["--links", "many"], "'many' is not a whole number of at least 0"),
             (["--only", "spectral"], "invalid choice: 'spectral'"),
         ],
     )
