@@ -77,7 +77,8 @@ class FromNeighbours:
 
     The random pairs are all pairs of the rows whose neighbours were drawn. They are in one class
     with probability τ, and then behave like neighbours: their cannot-link loss is (loss of random
-    pairs − τ · loss of neighbours) / (1 − τ).
+    pairs − τ · loss of neighbours) / (1 − τ). It weighs (1 − τ)²: the more of them belong together
+    after all, the less is known of what should be apart.
     """
 
     def __init__(self, settings: LabNet, twins: Twins, prior: Neighbours) -> None:
@@ -102,7 +103,7 @@ class FromNeighbours:
         of_random = losses.contrastive(d2_all, torch.zeros_like(d2_all), self._others)
         repulsion = (of_random - self.share * of_neighbours) / (1 - self.share)
         terms: Terms = {"attraction": (self.weight, attraction)}
-        terms["repulsion"] = (self.weight, repulsion)
+        terms["repulsion"] = (self.weight * (1 - self.share) ** 2, repulsion)
         if self.smoothing:
             radius, network = self.prior.radius[near.a], self.twins.network
             moved = worst_change(network, x, h, radius, losses.squared_distance)
