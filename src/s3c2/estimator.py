@@ -175,8 +175,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         labnets, clunets = zip(*(model._stages() for model in fitting.models))
         prior = prior_of(labnets[0], fitting)  # what is known without links
         trained = train_labnets(labnets, fitting, prior)  # stage one
-        n_clusters = int(self.n_clusters)
-        labelling = with_thresholds(labnets, trained, fitting.rows, n_clusters)  # T
+        labelling = with_thresholds(labnets, trained, fitting, prior)  # T
         clustering = fit_clunets(clunets, labelling, fitting, prior)  # stage two, and the labels
         return [
             S3C2Result.of(labnet, clunet, fitting.rows, links, prior)

@@ -29,6 +29,11 @@ Batches = Sequence[PairBatch | RowBatch]
 Terms = dict[str, tuple[float | Tensor, Tensor]]  # weight and value of each, by name
 
 
+def share_of_same(settings: LabNet) -> float:
+    """τ, the share of random pairs that belong together."""
+    return SAME_SHARE if settings.same_share is None else float(settings.same_share)
+
+
 class Part(Protocol):
     """One part of what LabNet learns from."""
 
@@ -85,7 +90,7 @@ class FromNeighbours:
         device = twins.rows.device
         self.twins, self.prior = twins, prior
         self.neighbours = NeighbourPairs(prior, WEAK_PAIRS, twins.seeds, device)
-        self.share = SAME_SHARE if settings.same_share is None else float(settings.same_share)
+        self.share = share_of_same(settings)
         self.weight, self.smoothing = float(settings.prior_weight), float(settings.smoothing)
         self._others = (1 - torch.eye(WEAK_PAIRS, device=device)).flatten()  # not with themselves
         self._cannot = torch.zeros(len(twins.seeds), WEAK_PAIRS, device=device)
