@@ -1,4 +1,4 @@
-"""The clusters of a representation, and the T that agrees with them."""
+"""The clusters of a representation."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from s3c2 import S3C2, CluNet, LabNet, Links, representation
-from s3c2.representation import Asked, best_threshold, clusters_of, clusters_of_each
+from s3c2 import representation
+from s3c2.representation import Asked, clusters_of, clusters_of_each
 
 
 def groups(sizes, spread=0.1, seed=0):
@@ -23,25 +23,23 @@ def groups(sizes, spread=0.1, seed=0):
 @pytest.mark.parametrize("sizes", [(100, 100, 100), (900, 900, 20, 25, 30, 35), (30,) * 12])
 def test_groups_of_any_size_are_found(sizes):
     h, y = groups(sizes)
-    assert adjusted_rand_score(y, clusters_of(h, len(sizes), 0, 0.5).labels) > 0.99
+    assert adjusted_rand_score(y, clusters_of(h, len(sizes), 0, 0.5)) > 0.99
 
 
 def test_rows_that_were_not_judged_have_a_cluster_too():
     h, y = groups((3000, 3000))
-    assert adjusted_rand_score(y, clusters_of(h, 2, 0, 0.5).labels) > 0.99
+    assert adjusted_rand_score(y, clusters_of(h, 2, 0, 0.5)) > 0.99
 
 
 def test_several_at_a_time_are_as_one_by_one():
     asked = [Asked(groups((50, 60, 70), 0.3, seed)[0], 3, seed, 0.3) for seed in range(4)]
     for one, found in zip(asked, clusters_of_each(asked)):
-        alone = clusters_of(*one)
-        assert np.array_equal(alone.labels, found.labels)
-        assert alone.threshold == found.threshold
+        assert np.array_equal(clusters_of(*one), found)
 
 
 def test_more_clusters_than_rows_that_are_looked_at(monkeypatch):
     monkeypatch.setattr(representation, "JUDGED", 20)
-    labels = clusters_of(groups((30, 30))[0], 25, 0, 0.3).labels
+    labels = clusters_of(groups((30, 30))[0], 25, 0, 0.3)
     assert len(labels) == 60
     assert labels.max() < 25
 
@@ -50,7 +48,7 @@ def test_more_clusters_than_rows_that_are_looked_at(monkeypatch):
     "h", [np.zeros((12, 3)), np.eye(3)[[0, 0, 1, 2]], np.eye(6), np.zeros((5, 1))]
 )
 def test_fewer_different_rows_than_clusters(h):
-    labels = clusters_of_each([Asked(h.astype(np.float32), 4, 0, 0.3)])[0].labels
+    labels = clusters_of_each([Asked(h.astype(np.float32), 4, 0, 0.3)])[0]
     assert len(labels) == len(h)
     assert labels.min() >= 0
     assert labels.max() < 4
@@ -71,39 +69,3 @@ def test_a_clustering_has_two_threads_at_most(monkeypatch):
         clusters_of_each([Asked(np.zeros((3, 1), np.float32), 1, 0, 0.3)] * 3)
     assert seen
     assert max(max(one) for one in seen) <= 2
-
-
-def test_equal_distances_and_no_threshold():
-    assert best_threshold(np.ones(4, np.float32), np.zeros(4, bool)) == 0
-    assert best_threshold(np.ones(4, np.float32), np.ones(4, bool)) > 1
-    d2, same = np.array([0, 0, 0, 2], np.float32), np.array([True, True, False, False])
-    assert 0 < best_threshold(d2, same) < 2
-
-
-def test_the_best_threshold_makes_the_fewest_mistakes():
-    rng = np.random.default_rng(0)
-    same = rng.random(400) < 0.2
-    d2 = np.where(same, rng.gamma(2, 0.1, 400), rng.gamma(4, 0.3, 400)).astype(np.float32)
-
-    def mistakes(T):
-        return ((d2 < T) != same).sum()
-
-    assert mistakes(best_threshold(d2, same)) == min(mistakes(T) for T in [*d2, 10.0])
-
-
-def test_t_follows_from_the_clusters_and_is_the_published_one_at_most(blobs):
-    X, y = blobs
-    links = Links.from_labels(y, 60, random_state=0)
-    settings = {"clunet": CluNet(steps=5), "layers": (16, 8), "random_state": 0, "verbose": 0}
-    long, short = (
-        S3C2(3, labnet=LabNet(steps=steps), **settings).fit(X, links=links) for steps in (150, 1)
-    )
-    assert 0 < long.threshold_ <= 0.3
-    assert 0 < short.threshold_ <= 0.3
-    assert long.threshold_ != short.threshold_
-    assert long.labnet_.rates(Links.from_labels(y, 500, random_state=1), X).accuracy > 0.95
-
-
-def test_a_labnet_alone_has_the_published_t(blobs, blob_links):
-    labnet = LabNet(steps=3, layers=(16, 8), random_state=0, verbose=0)
-    assert labnet.fit(blobs[0], links=blob_links).threshold_ == 0.3

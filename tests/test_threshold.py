@@ -1,19 +1,104 @@
-"""T calibrated on links that a LabNet did not see, and committees."""
+"""T from neighbours of linked rows, or links that a LabNet did not see, and committees."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from torch import nn
 
-from s3c2 import LabNet, Links
+from s3c2 import S3C2, CluNet, LabNet, Links
+from s3c2.engine.rows import Rows
 from s3c2.errors import LinksWarning
-from s3c2.threshold import calibrated_threshold, folds_for_threshold
+from s3c2.prior import find_neighbours
+from s3c2.threshold import (
+    best_threshold,
+    calibrated_threshold,
+    folds_for_threshold,
+    threshold_of_neighbours,
+)
 
 QUICK = {
     "code": False, "layers": (64, 16), "steps": 80, "learning_rate": 2e-3, "random_state": 0,
     "verbose": 0,
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def on_a_line():
+    """Four groups of 50 rows, a third of a margin apart; h is where they are."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat(np.arange(4), 50))
+    X = (y[:, None] / 3 + 0.01 * rng.normal(size=(200, 1))).astype(np.float32)
+    rows = Rows(X, (1,), None, torch.device("cpu"))
+    return rows, Links.from_labels(y, 40, random_state=0), find_neighbours(rows, 5)
+
+
+def test_t_tells_neighbours_of_linked_rows_apart(on_a_line):
+    T = threshold_of_neighbours(nn.Identity(), *on_a_line, 0.25)
+    assert 0.06**2 < T < 0.3**2
+
+
+def test_t_does_not_come_from_links_that_were_learned_by_heart(on_a_line):
+    """An encoder that has put linked rows where the links want them, and no other row."""
+    rows, links, prior = on_a_line
+    linked = {float(x) for x in rows.block(0, 200)[np.unique(links.cannot[:, 0])].flatten()}
+
+    class ByHeart(nn.Module):
+        def forward(self, x):
+            far = torch.tensor([[float(one) in linked] for one in x.flatten()])
+            return x + 100 * far
+
+    T = threshold_of_neighbours(ByHeart(), rows, links, prior, 0.25)
+    assert T < 0.3**2
+
+
+def test_t_is_the_published_one_at_most_and_without_evidence(on_a_line):
+    rows, links, prior = on_a_line
+
+    class Stretched(nn.Module):
+        def forward(self, x):
+            return 100 * x
+
+    assert threshold_of_neighbours(Stretched(), rows, links, prior, 0.25) == 0.3
+    only_must = Links(must=links.must, cannot=[], n_samples=200)
+    assert threshold_of_neighbours(nn.Identity(), rows, only_must, prior, 0.25) == 0.3
+    assert threshold_of_neighbours(nn.Identity(), rows, links, None, 0.25) == 0.3
+
+    class Collapsed(nn.Module):
+        def forward(self, x):
+            return 0 * x
+
+    assert threshold_of_neighbours(Collapsed(), rows, links, prior, 0.25) == 0.3
+
+
+def test_equal_distances_and_no_threshold():
+    one = np.ones(4)
+    assert best_threshold(np.ones(4, np.float32), np.zeros(4, bool), one) == 0
+    assert best_threshold(np.ones(4, np.float32), np.ones(4, bool), one) > 1
+    d2, same = np.array([0, 0, 0, 2], np.float32), np.array([True, True, False, False])
+    assert 0 < best_threshold(d2, same, one) < 2
+
+
+def test_the_best_threshold_makes_the_lightest_mistakes():
+    rng = np.random.default_rng(0)
+    same, weight = rng.random(400) < 0.2, rng.random(400)
+    d2 = np.where(same, rng.gamma(2, 0.1, 400), rng.gamma(4, 0.3, 400)).astype(np.float32)
+
+    def mistakes(T):
+        return weight[(d2 < T) != same].sum()
+
+    found = mistakes(best_threshold(d2, same, weight))
+    assert found == pytest.approx(min(mistakes(T) for T in [*d2, 10.0]))
+
+
+def test_a_fitted_t_labels_pairs_well(blobs):
+    X, y = blobs
+    links = Links.from_labels(y, 60, random_state=0)
+    settings = {"clunet": CluNet(steps=5), "layers": (16, 8), "random_state": 0, "verbose": 0}
+    model = S3C2(3, labnet=LabNet(steps=150), **settings).fit(X, links=links)
+    assert 0 < model.threshold_ <= 0.3
+    assert model.labnet_.rates(Links.from_labels(y, 500, random_state=1), X).accuracy > 0.95
 
 
 def test_largest_threshold_that_secures_the_cl_rate():

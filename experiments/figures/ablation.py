@@ -25,6 +25,7 @@ from experiments.runs import AS_IT_COMES, DEFAULT, Run, Sizes, grid
 PARTS: dict[str, dict[str, Any]] = {
     "no neighbours in the code": {"labnet__code": False},
     "no neighbours": {"labnet__neighbors": 0},
+    "no correction by τ": {"labnet__same_share": 0},
     "T = 0.3": {"labnet__threshold": 0.3},
     "CluNet not smoothed": {"clunet__smoothing": 0},
     "CluNet from random weights": {"clunet__start": "random"},

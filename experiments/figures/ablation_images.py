@@ -1,9 +1,9 @@
-"""Ablation on images: S3C2 with its defaults, and with one part switched off at a time.
+"""Ablation on images: S3C2 with its defaults, and without changed views of images.
 
     python -m experiments ablation_images --device cuda --precision bf16
 
-As ablation, with convolutional networks and without the changed views of images, too. The runs of
-the default are those of best_images. Rows in results/default_images.csv.
+As ablation, with convolutional networks, for the part that only they have. The runs of the default
+are those of best_images. Rows in results/default_images.csv.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from experiments.experiment import Experiment
 from experiments.figures import ablation, best_images
 from experiments.runs import Run, Sizes
 
-VIEWS = {"no views": {"labnet__views": False, "clunet__views": False}}
-PARTS = {**VIEWS, **ablation.PARTS}
+PARTS = {"no views": {"labnet__views": False, "clunet__views": False}}
 
 
 def runs(sizes: Sizes) -> list[Run]:

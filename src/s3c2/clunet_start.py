@@ -86,4 +86,4 @@ def _targets(
         seed, threshold = replica.seed % 2**32, replica.labnet.threshold
         asked.append(Asked(h, int(settings.n_clusters), seed, threshold))
         numbers.append(places if pool.numbers is None else pool.numbers.cpu().numpy()[places])
-    return [(rows, found.labels) for rows, found in zip(numbers, clusters_of_each(asked))]
+    return list(zip(numbers, clusters_of_each(asked)))

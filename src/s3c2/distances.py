@@ -17,15 +17,21 @@ def link_distances(
     encoder: nn.Module, rows: Rows, links: Links, verbose: int = 0
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Squared distances of the must-links and of the cannot-links, by row number."""
-    ends = np.unique(np.concatenate([links.must, links.cannot])).astype(np.int64)
-    if len(ends) == 0:
-        return np.zeros(0, np.float32), np.zeros(0, np.float32)
+    pairs = np.concatenate([links.must, links.cannot]).astype(np.int64)
+    d2 = pair_distances(encoder, rows, pairs, verbose)
+    return d2[: links.n_must], d2[links.n_must :]
+
+
+def pair_distances(
+    encoder: nn.Module, rows: Rows, pairs: NDArray[np.int64], verbose: int = 0
+) -> NDArray[np.float32]:
+    """Squared distances of pairs of row numbers: (…, 2) → (…)."""
+    if len(pairs) == 0:
+        return np.zeros(0, np.float32)
+    ends, place = np.unique(pairs, return_inverse=True)
     h = apply_to_rows(encoder, rows.subset(ends), "representing", verbose)
-    must, cannot = (
-        squared_distances(*h[np.searchsorted(ends, pairs.T)])
-        for pairs in (links.must, links.cannot)
-    )
-    return must, cannot
+    one, two = place.reshape(-1, 2).T
+    return squared_distances(h[one], h[two]).reshape(pairs.shape[:-1])
 
 
 def squared_distances(h_a: NDArray[np.float32], h_b: NDArray[np.float32]) -> NDArray[np.float32]:

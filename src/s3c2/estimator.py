@@ -16,6 +16,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
+from s3c2.calibration import calibrate
 from s3c2.clunet import CluNet
 from s3c2.clunet_training import fit_clunets
 from s3c2.data import preparation_from_json
@@ -29,7 +30,7 @@ from s3c2.links import Links
 from s3c2.parameters import NETWORKS, check_choice, got, is_whole
 from s3c2.prior import Neighbours
 from s3c2.reading import Reading
-from s3c2.surface import SHARED, ClusterResult, LinkClusterer
+from s3c2.surface import SHARED, ClusterResult, LinkClusterer, labels_of
 from s3c2.suspicion import judged_by_both
 
 S = TypeVar("S", LabNet, CluNet)
@@ -174,8 +175,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         labnets, clunets = zip(*(model._stages() for model in fitting.models))
         prior = prior_of(labnets[0], fitting)  # what is known without links
         trained = train_labnets(labnets, fitting, prior)  # stage one
-        n_clusters = int(self.n_clusters)
-        labelling = with_thresholds(labnets, trained, fitting.rows, n_clusters)  # T
+        labelling = with_thresholds(labnets, trained, fitting, prior)  # T
         clustering = fit_clunets(clunets, labelling, fitting, prior)  # stage two, and the labels
         return [
             S3C2Result.of(labnet, clunet, fitting.rows, links, prior)
@@ -342,10 +342,14 @@ class S3C2Result:
         links: Links,
         prior: Neighbours | None,
     ) -> S3C2Result | DataError:
-        """Both, or the error of the stage that diverged; CluNet judges the links, too."""
+        """Both, or the error of the stage that diverged; CluNet judges the links, and they it."""
         if isinstance(labnet, DataError):
             return labnet
         if isinstance(clunet, DataError):
             return clunet
+        if prior is None:
+            return cls(labnet, clunet)
         suspicion = judged_by_both(labnet.suspicion, clunet.network, rows, links, prior)
-        return cls(replace(labnet, suspicion=suspicion), clunet)
+        calibrate(clunet.network, rows, labnet.links or links, prior)
+        labels = labels_of(clunet.network, rows, 0)  # after rounding, as predict gives them
+        return cls(replace(labnet, suspicion=suspicion), replace(clunet, labels=labels))

@@ -51,10 +51,10 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
     Parameters
     ----------
-    threshold : float, "clusters" or "auto", default="clusters"
-        T: squared distances below it are must-links. "clusters" takes the one that agrees best with
-        a clustering of h into as many clusters as S3C2 has, and at most the published 0.3, which is
-        taken in a LabNet alone.
+    threshold : float, "neighbors" or "auto", default="neighbors"
+        T: squared distances below it are must-links. "neighbors" takes the one that tells
+        neighbours of must-linked rows best from those of cannot-linked ones, and at most the
+        published 0.3.
         "auto" calibrates it on links that a LabNet did not see: the largest T that labels 95 % of
         held-out cannot-links right.
     n_committee : int, default=1
@@ -126,7 +126,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     True
     """
 
-    threshold: float | str = "clusters"
+    threshold: float | str = "neighbors"
     n_committee: int = 1
     neighbors: int = 10
     code: bool = True
@@ -196,7 +196,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     def _learn(self, fitting: Fitting[LabNet]) -> list[LabNetResult | DataError]:
         prior = prior_of(fitting.models[0], fitting)
         trained = train_labnets(fitting.models, fitting, prior)
-        return with_thresholds(fitting.models, trained, fitting.rows)
+        return with_thresholds(fitting.models, trained, fitting, prior)
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The representation h(x) of each row: (n, dimensions)."""
@@ -254,7 +254,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number(self, "threshold", 0, words=("auto", "clusters"))
+        check_number(self, "threshold", 0, words=("auto", "neighbors"))
         check_number(self, "n_committee", 1, whole=True)
         check_number(self, "dropout", 0, 0.99)
         check_choice(self, "output", tuple(OUTPUTS))

@@ -29,6 +29,11 @@ Batches = Sequence[PairBatch | RowBatch]
 Terms = dict[str, tuple[float | Tensor, Tensor]]  # weight and value of each, by name
 
 
+def share_of_same(settings: LabNet) -> float:
+    """τ, the share of random pairs that belong together."""
+    return SAME_SHARE if settings.same_share is None else float(settings.same_share)
+
+
 class Part(Protocol):
     """One part of what LabNet learns from."""
 
@@ -77,14 +82,15 @@ class FromNeighbours:
 
     The random pairs are all pairs of the rows whose neighbours were drawn. They are in one class
     with probability τ, and then behave like neighbours: their cannot-link loss is (loss of random
-    pairs − τ · loss of neighbours) / (1 − τ).
+    pairs − τ · loss of neighbours) / (1 − τ). It weighs (1 − τ)²: the more of them belong together
+    after all, the less is known of what should be apart.
     """
 
     def __init__(self, settings: LabNet, twins: Twins, prior: Neighbours) -> None:
         device = twins.rows.device
         self.twins, self.prior = twins, prior
         self.neighbours = NeighbourPairs(prior, WEAK_PAIRS, twins.seeds, device)
-        self.share = SAME_SHARE if settings.same_share is None else float(settings.same_share)
+        self.share = share_of_same(settings)
         self.weight, self.smoothing = float(settings.prior_weight), float(settings.smoothing)
         self._others = (1 - torch.eye(WEAK_PAIRS, device=device)).flatten()  # not with themselves
         self._cannot = torch.zeros(len(twins.seeds), WEAK_PAIRS, device=device)
@@ -102,7 +108,7 @@ class FromNeighbours:
         of_random = losses.contrastive(d2_all, torch.zeros_like(d2_all), self._others)
         repulsion = (of_random - self.share * of_neighbours) / (1 - self.share)
         terms: Terms = {"attraction": (self.weight, attraction)}
-        terms["repulsion"] = (self.weight, repulsion)
+        terms["repulsion"] = (self.weight * (1 - self.share) ** 2, repulsion)
         if self.smoothing:
             radius, network = self.prior.radius[near.a], self.twins.network
             moved = worst_change(network, x, h, radius, losses.squared_distance)

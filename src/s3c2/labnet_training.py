@@ -26,6 +26,7 @@ from s3c2.labnet_losses import (
     FromWeights,
     Part,
     loss_of_parts,
+    share_of_same,
 )
 from s3c2.links import Links
 from s3c2.networks import committee_of
@@ -37,7 +38,7 @@ from s3c2.threshold import (
     Fold,
     choose_threshold,
     folds_for_threshold,
-    thresholds_of_clusters,
+    threshold_of_neighbours,
 )
 
 if TYPE_CHECKING:
@@ -148,26 +149,22 @@ def train_labnets(
 def with_thresholds(
     labnets: Sequence[LabNet],
     trained: Sequence[TrainedLabNet | DataError],
-    rows: Rows,
-    n_clusters: int | None = None,
+    fitting: Fitting[Any],
+    prior: Neighbours | None,
 ) -> list[LabNetResult | DataError]:
-    """Each LabNet with its T: as given, from the links that it did not see, or from clusters.
+    """Each LabNet with its T: as given, by the neighbours of linked rows, or out of fold.
 
     The error of one that diverged is handed on.
     """
-    by_clusters = [
-        one.encoder
-        for labnet, one in zip(labnets, trained)
-        if labnet.threshold == "clusters" and isinstance(one, TrainedLabNet)
-    ]
-    found = iter(thresholds_of_clusters(by_clusters, rows, n_clusters))
+    rows = fitting.rows
     results: list[LabNetResult | DataError] = []
-    for labnet, one in zip(labnets, trained):
+    for labnet, one, links in zip(labnets, trained, fitting.links):
         if isinstance(one, DataError):
             results.append(one)
             continue
-        if labnet.threshold == "clusters":
-            T = next(found)
+        if labnet.threshold == "neighbors":
+            share = share_of_same(labnet)
+            T = threshold_of_neighbours(one.encoder, rows, one.links or links, prior, share)
         else:
             T = choose_threshold(labnet.threshold, one.out_of_fold, rows)
         results.append(LabNetResult(one.encoder, T, one.history, one.suspicion, one.links))

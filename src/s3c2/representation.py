@@ -1,8 +1,7 @@
-"""The clusters of LabNet's representation, and the T that agrees with them.
+"""The clusters of LabNet's representation.
 
 Rows of a cluster lie together in h, so h can be clustered before any network of clusters is
-trained. CluNet may begin with these clusters; and T follows from them, since the pairs that LabNet
-should call the same are those within a cluster.
+trained. CluNet may begin with these clusters.
 """
 
 from __future__ import annotations
@@ -31,13 +30,6 @@ SEGMENTS = 3  # for each cluster, and SPARE more: what is merged into clusters
 SPARE = 10
 
 
-class Clustering(NamedTuple):
-    """Clusters of rows, and the T that agrees with them best."""
-
-    labels: NDArray[np.int64]
-    threshold: float
-
-
 class Asked(NamedTuple):
     """A representation whose clusters are wanted.
 
@@ -54,7 +46,7 @@ class Asked(NamedTuple):
     threshold: float
 
 
-def clusters_of_each(asked: Sequence[Asked]) -> list[Clustering]:
+def clusters_of_each(asked: Sequence[Asked]) -> list[NDArray[np.int64]]:
     """The clusters of each representation, several at a time where there are processors for it."""
     workers = min(MOST_WORKERS, max(1, (os.cpu_count() or 1) // THREADS))
     with (
@@ -74,7 +66,9 @@ def _limit_threads() -> None:
     threadpool_limits(limits=THREADS, user_api="openmp")
 
 
-def clusters_of(h: NDArray[np.float32], n_clusters: int, seed: int, threshold: float) -> Clustering:
+def clusters_of(
+    h: NDArray[np.float32], n_clusters: int, seed: int, threshold: float
+) -> NDArray[np.int64]:
     """Clusters of h by k-means, or by merging smaller ones of k-means.
 
     k-means likes clusters of one size, and may cut a large one in two while it joins two small
@@ -90,34 +84,15 @@ def clusters_of(h: NDArray[np.float32], n_clusters: int, seed: int, threshold: f
     member = np.eye(n_segments, dtype=np.float32)[segments.labels_]  # (seen, segments)
     cluster = merged_segments(member, np.exp(-d2), n_clusters)
     above = np.triu_indices(len(seen), 1)
-    d2 = d2[above]
-    must = are_must_links(d2, threshold)
+    must = are_must_links(d2[above], threshold)
 
-    def same(labels: NDArray[Any]) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = (labels[:JUDGED, None] == labels[:JUDGED])[above]
-        return found
+    def disagreement(labels: NDArray[Any]) -> float:
+        same = (labels[:JUDGED, None] == labels[:JUDGED])[above]
+        return float(np.mean(same != must))
 
-    both = whole.predict(h), cluster[segments.predict(h)]
-    labels = min(both, key=lambda one: float(np.mean(same(one) != must)))
-    return Clustering(labels.astype(np.int64), best_threshold(d2, same(labels)))
-
-
-def best_threshold(d2: NDArray[np.float32], same: NDArray[np.bool_]) -> float:
-    """T for which d² < T says best which pairs are the same."""
-    order = np.argsort(d2)
-    d2, below = d2[order], same[order]
-    # T may lie between two pairs that differ, below all and above all; wrong are then the different
-    # ones below it and the same ones above it.
-    between = np.flatnonzero(np.diff(d2)) + 1
-    places = np.concatenate([[0], between, [len(d2)]])
-    n_same = np.concatenate([[0], np.cumsum(below)])
-    wrong = (places - n_same[places]) + (n_same[-1] - n_same[places])
-    place = int(places[wrong.argmin()])
-    if place == 0:
-        return 0.0
-    if place == len(d2):
-        return float(d2[-1]) + 1.0
-    return float(d2[place - 1] + d2[place]) / 2
+    found = min(whole.predict(h), cluster[segments.predict(h)], key=disagreement)
+    labels: NDArray[np.int64] = found.astype(np.int64)
+    return labels
 
 
 def merged_segments(

@@ -61,10 +61,10 @@ def judged_by_both(
     clunet: nn.Module,
     rows: Rows,
     links: Links,
-    prior: Neighbours | None,
+    prior: Neighbours,
 ) -> Suspicion | None:
     """What LabNet doubted halfway, and the clusters doubt in the end: the mean of both."""
-    if suspicion is None or prior is None:
+    if suspicion is None:
         return None
     by_clusters = doubts_of_links(clunet, rows, links, prior, same_in)
     return Suspicion(suspicion.links, (suspicion.doubts + by_clusters) / 2)

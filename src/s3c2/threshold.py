@@ -1,4 +1,7 @@
-"""T from the clusters of LabNet's representation, or from links that a LabNet did not see.
+"""T from the neighbours of linked rows, or from links that a LabNet did not see.
+
+A LabNet may know the given links by heart, so T must come from other pairs. The neighbours of two
+linked rows are mostly linked like them, and nobody linked them.
 
 For the second: the paper advises to secure the CL rate first and only then to care about the ML
 rate. So T is the largest one whose out-of-fold CL rate is at least 95 %.
@@ -11,17 +14,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from s3c2 import published
-from s3c2.distances import link_distances
-from s3c2.engine.inference import apply_to_rows
-from s3c2.engine.randomness import Purpose, generator
+from s3c2.distances import link_distances, pair_distances
 from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError, LinksWarning, warn
 from s3c2.links import Links
-from s3c2.representation import JUDGED, Asked, clusters_of_each
+from s3c2.prior import Neighbours
+from s3c2.suspicion import neighbours_of
 
 FOLDS = 5
 CL_RATE = 0.95
@@ -66,22 +69,53 @@ def choose_threshold(
     )
 
 
-def thresholds_of_clusters(
-    encoders: Sequence[nn.Module], rows: Rows, n_clusters: int | None
-) -> list[float]:
-    """For each network the T that agrees best with the clusters of its representation.
+def threshold_of_neighbours(
+    encoder: nn.Module, rows: Rows, links: Links, prior: Neighbours | None, same_share: float
+) -> float:
+    """The T that tells pairs of neighbours of must-linked rows best from those of cannot-linked.
 
-    It is the published T at most: beyond, pairs lie nearer to the margin of cannot-links. Where the
-    number of clusters is not known, or is 1, it is the published T itself.
+    Their kinds weigh as random pairs have them. It is the published T at most: beyond, pairs lie
+    nearer to the margin of cannot-links. Without links of both kinds, or neighbours, it is the
+    published T itself.
+
+    Parameters
+    ----------
+    links : by row number; those that weigh less say less
+    same_share : of random pairs that belong together
     """
-    if n_clusters is None or n_clusters == 1:
-        return [published.THRESHOLD] * len(encoders)
-    some = rows.subset(generator(0, Purpose.POOL).permutation(rows.n)[:JUDGED])
-    asked = [
-        Asked(apply_to_rows(encoder, some, "representing", 0), n_clusters, 0, published.THRESHOLD)
-        for encoder in encoders
+    weight = [links.must_weight, links.cannot_weight]
+    if prior is None or min(float(one.sum()) for one in weight) == 0:
+        return published.THRESHOLD
+    ends = torch.from_numpy(np.concatenate([links.must, links.cannot]).astype(np.int64))
+    pairs = neighbours_of(ends, prior.on_the_host()).transpose(1, 2).numpy()  # (links, asked, 2)
+    d2 = pair_distances(encoder, rows, pairs)
+    same = np.repeat(np.arange(len(ends)) < links.n_must, d2.shape[1])
+    shares = [
+        same_share * weight[0] / weight[0].sum(),
+        (1 - same_share) * weight[1] / weight[1].sum(),
     ]
-    return [min(found.threshold, published.THRESHOLD) for found in clusters_of_each(asked)]
+    found = best_threshold(d2.ravel(), same, np.repeat(np.concatenate(shares), d2.shape[1]))
+    return min(found, published.THRESHOLD) or published.THRESHOLD
+
+
+def best_threshold(
+    d2: NDArray[np.float32], same: NDArray[np.bool_], weight: NDArray[np.float64]
+) -> float:
+    """T for which d² < T says best which pairs are the same."""
+    order = np.argsort(d2, kind="stable")
+    d2, of_same, of_other = d2[order], (weight * same)[order], (weight * ~same)[order]
+    # T may lie between two pairs that differ, below all and above all; wrong are then the different
+    # ones below it and the same ones above it.
+    between = np.flatnonzero(np.diff(d2)) + 1
+    places = np.concatenate([[0], between, [len(d2)]])
+    below_same, below_other = (np.concatenate([[0], np.cumsum(w)]) for w in (of_same, of_other))
+    wrong = below_other[places] + below_same[-1] - below_same[places]
+    place = int(places[wrong.argmin()])
+    if place == 0:
+        return 0.0
+    if place == len(d2):
+        return float(d2[-1]) + 1.0
+    return float(d2[place - 1] + d2[place]) / 2
 
 
 def calibrated_threshold(

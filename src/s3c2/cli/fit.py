@@ -33,7 +33,7 @@ CHECKPOINT = "checkpoint.safetensors"
 
 def number_or_word(value: str) -> float | str:
     """Read a threshold."""
-    if value in ("auto", "clusters"):
+    if value in ("auto", "neighbors"):
         return value
     try:
         number = float(value)
@@ -41,7 +41,7 @@ def number_or_word(value: str) -> float | str:
         number = -1.0
     if not 0 <= number < float("inf"):
         raise click.BadParameter(
-            f"{value!r} is neither clusters nor auto nor a number of at least 0."
+            f"{value!r} is neither neighbors nor auto nor a number of at least 0."
         )
     return number
 
@@ -94,11 +94,11 @@ def number_or_word(value: str) -> float | str:
 @click.option(
     "--threshold",
     type=number_or_word,
-    metavar="NUMBER|clusters|auto",
-    help="T: a pair is the same when its squared distance is below it. With clusters, T is the one "
-    "that agrees best with a clustering of what LabNet learned. With auto, T is chosen on links "
-    "that LabNet has not seen, so that 95 % of the cannot-links come out right; this trains five "
-    "more LabNets.  [default: clusters; as published 0.3]",
+    metavar="NUMBER|neighbors|auto",
+    help="T: a pair is the same when its squared distance is below it. With neighbors, T is the "
+    "one that tells neighbours of must-linked rows best from those of cannot-linked ones. With "
+    "auto, T is chosen on links that LabNet has not seen, so that 95 % of the cannot-links come "
+    "out right; this trains five more LabNets.  [default: neighbors; as published 0.3]",
 )
 @click.option(
     "--dropout",

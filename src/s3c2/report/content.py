@@ -17,7 +17,7 @@ from s3c2.report.figures import Floats
 MOST_POINTS = 5_000
 TYPICAL_ROWS = 10
 
-Calibration = Literal["none", "clusters", "done", "failed"]  # of the threshold
+Calibration = Literal["none", "neighbors", "done", "failed"]  # of the threshold
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def gather(
 
 def calibration(model: Any) -> Calibration:
     """Tell where T is from; a calibration that fails falls back on the published T."""
-    if model.labnet_.threshold == "clusters":
-        return "clusters"
+    if model.labnet_.threshold == "neighbors":
+        return "neighbors"
     if model.labnet_.threshold != "auto":
         return "none"
     return "failed" if model.threshold_ == published.THRESHOLD else "done"

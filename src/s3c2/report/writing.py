@@ -23,7 +23,7 @@ from s3c2.report.pictures import clusters_figure, rows_as_images, strip_png
 
 CALIBRATION: dict[Calibration, str] = {
     "none": "",
-    "clusters": "T = {threshold:.3g} follows from a clustering of what LabNet learned. ",
+    "neighbors": "T = {threshold:.3g} follows from the neighbours of linked rows. ",
     "done": "T = {threshold:.3g} was calibrated on links that a LabNet had not seen. ",
     "failed": "T could not be calibrated on these links and is the published {threshold:.3g}. ",
 }
