@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     writes = add("page", page.__doc__ or "")
     writes.add_argument("--check", action="store_true", help="change nothing; fail if it would")
-    writes.add_argument("--page", type=Path, help="another file than docs/reproduction.md")
+    writes.add_argument("--page", type=Path, help="another file than those in docs")
     return made
 
 

@@ -80,4 +80,4 @@ class Experiment:
 def rows_of(runs: Sequence[Run], path: Path) -> list[dict[str, str]]:
     """The rows of these runs."""
     wanted = {ledger.key(ledger.identity(run)) for run in runs}
-    return [row for row in ledger.read(path) if ledger.key(row) in wanted]
+    return [dict(row) for key, row in ledger.keyed(path) if key in wanted]

@@ -14,6 +14,7 @@ from experiments.experiment import Experiment
 from experiments.figures import (
     figure_2,
     figure_3,
+    figure_3_on_d,
     figure_4,
     figure_5,
     figure_6,
@@ -26,27 +27,32 @@ from experiments.runs import FULL
 
 
 class Results:
-    """Mean NMI and rates of every figure; NaN if runs are missing."""
+    """Mean NMI and rates of every figure with links of one design; NaN if runs are missing."""
+
+    def __init__(self, design: str = "uniform") -> None:
+        self.design = design
 
     @cached_property
     def dense(self) -> dict[Any, float]:
-        return _means(table(figure_2.EXPERIMENT.rows("uniform")), "name")
+        return _means(table(figure_2.EXPERIMENT.rows(self.design)), "name")
 
     @cached_property
     def convolutional(self) -> dict[Any, float]:
-        return _means(table(figure_5.EXPERIMENT.rows("uniform")), "name")
+        return _means(table(figure_5.EXPERIMENT.rows(self.design)), "name")
 
     @cached_property
     def thresholds(self) -> dict[Any, float]:
-        return _means(table(figure_3.EXPERIMENT.rows("uniform")), "threshold")
+        return _means(table(figure_3.EXPERIMENT.rows(self.design)), "threshold")
 
     @cached_property
     def neighbours(self) -> dict[Any, float]:
-        return _lookup(neighbours.variants(neighbours.EXPERIMENT.rows("uniform")), "variant", "nmi")
+        found = neighbours.variants(neighbours.EXPERIMENT.rows(self.design))
+        return _lookup(found, "variant", "nmi")
 
     @cached_property
     def six_thresholds(self) -> pd.DataFrame:
-        return table(figure_4.EXPERIMENT.rows("uniform"))
+        """The runs of figure 4, where all six thresholds have rows."""
+        return figure_3.complete(table(figure_4.EXPERIMENT.rows(self.design)))
 
     @cached_property
     def correlations(self) -> dict[Any, float]:
@@ -55,10 +61,33 @@ class Results:
 
     @cached_property
     def differences(self) -> dict[Any, float]:
-        found = figure_6.differences(table(figure_6.EXPERIMENT.rows("uniform")))
+        found = figure_6.differences(table(figure_6.EXPERIMENT.rows(self.design)))
         means = summary(found, ("dataset", "n_links"), tuple(figure_6.MEASURES))
         long = means.melt(["dataset", "n_links"], list(figure_6.MEASURES), "measure")
         return _lookup(long, "measure", "value")
+
+
+class OnD(Results):
+    """Figures 3 and 4 with the thresholds on d, as the authors' script has them.
+
+    Parameters
+    ----------
+    design : of the links
+    variant : a key of ``figure_3_on_d.DROPOUT``
+    """
+
+    def __init__(self, design: str, variant: str) -> None:
+        super().__init__(design)
+        self._variant = variant
+
+    @cached_property
+    def six_thresholds(self) -> pd.DataFrame:
+        rows = table(figure_3_on_d.EXPERIMENT.rows(self.design))
+        return figure_3_on_d.on_d(rows[rows["variant"] == self._variant])
+
+    @cached_property
+    def thresholds(self) -> dict[Any, float]:
+        return _means(self.six_thresholds, "threshold")
 
 
 class WithSettings(Results):
@@ -68,27 +97,32 @@ class WithSettings(Results):
 
     Parameters
     ----------
+    design : of the links
     dense, convolutional : names of variants in ``settings`` and in ``settings_images``
     """
 
-    def __init__(self, dense: str, convolutional: str) -> None:
+    def __init__(self, design: str, dense: str, convolutional: str) -> None:
+        super().__init__(design)
         self._dense = dense
         self._convolutional = convolutional
 
     @cached_property
     def dense(self) -> dict[Any, float]:
-        return _changed(figure_2.EXPERIMENT, settings.EXPERIMENT, self._dense)
+        return _changed(figure_2.EXPERIMENT, settings.EXPERIMENT, self._dense, self.design)
 
     @cached_property
     def convolutional(self) -> dict[Any, float]:
-        return _changed(figure_5.EXPERIMENT, settings_images.EXPERIMENT, self._convolutional)
+        changed = settings_images.EXPERIMENT
+        return _changed(figure_5.EXPERIMENT, changed, self._convolutional, self.design)
 
 
-def _changed(figure: Experiment, changed: Experiment, variant: str) -> dict[Any, float]:
+def _changed(
+    figure: Experiment, changed: Experiment, variant: str, design: str
+) -> dict[Any, float]:
     """The means of a figure, but S3C2 with the settings of a variant."""
-    rows = table(figure.rows("uniform"))
+    rows = table(figure.rows(design))
     few = rows[(rows["link_seed"] < FULL.few_link_sets) & (rows["name"] != "S3C2")]
-    own = settings.variants(changed.rows("uniform"))
+    own = settings.variants(changed.rows(design))
     own = own[own["variant"] == variant].assign(name="S3C2")
     return _OrNaN({**_means(few, "name"), **_lookup(own, "name", "nmi")})
 
@@ -108,32 +142,50 @@ def _lookup(frame: pd.DataFrame, by: str, value: str) -> dict[Any, float]:
     return _OrNaN(zip(keys, frame[value].astype(float)))
 
 
+NOT_RUN = "not run yet"
+
+
 @dataclass(frozen=True)
 class Finding:
-    """How many cases of a claim are true, how many were not run, and the numbers to show."""
+    """How many cases of a claim are true, and the numbers to show.
+
+    ``missing`` cases have no runs yet; ``undecided`` ones were run, and decide nothing.
+    """
 
     held: int
     of: int
     numbers: str
     most: bool = False
     missing: int = 0
+    undecided: int = 0
 
     @property
     def verdict(self) -> str:
         if self.of == 0:
-            return "not run"
+            return "undecided" if self.undecided and not self.missing else NOT_RUN
+        return f"{self.word} so far" if self.missing else self.word
+
+    @property
+    def word(self) -> str:
+        """The verdict of the cases that were run."""
+        if self.of == 0:
+            return self.verdict
         if self.held == self.of or (self.most and 2 * self.held > self.of):
-            found = "holds"
-        else:
-            found = "holds in part" if 3 * self.held >= self.of else "does not hold"
-        return f"{found} so far" if self.missing else found
+            return "holds"
+        return "holds in part" if 3 * self.held >= self.of else "does not hold"
+
+    @property
+    def cases(self) -> str:
+        return f"{self.held} of {self.of}" if self.of else ""
 
 
-def count(cases: Iterable[tuple[float, bool]], numbers: str, most: bool = False) -> Finding:
+def count(
+    cases: Iterable[tuple[float, bool]], numbers: str, most: bool = False, undecided: int = 0
+) -> Finding:
     """Count the cases: each is (a number, NaN if runs are missing; whether it is true)."""
     cases = list(cases)
     known = [true for number, true in cases if not math.isnan(number)]
-    return Finding(sum(known), len(known), numbers, most, len(cases) - len(known))
+    return Finding(sum(known), len(known), numbers, most, len(cases) - len(known), undecided)
 
 
 def above(a: float, b: float, margin: float = 0.0) -> tuple[float, bool]:

@@ -27,7 +27,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +90,19 @@ def key(row: Mapping[str, str]) -> tuple[str, ...]:
 
 def read(path: Path) -> list[dict[str, str]]:
     """All complete rows of a ledger; none if the file does not exist."""
+    return [dict(row) for _, row in keyed(path)]
+
+
+def keyed(path: Path) -> Sequence[tuple[tuple[str, ...], dict[str, str]]]:
+    """The rows, each with its key. A file that has not changed is read once."""
     if not path.exists():
-        return []
+        return ()
+    state = path.stat()
+    return _keyed(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=16)
+def _keyed(path: Path, changed: int, size: int) -> Sequence[tuple[tuple[str, ...], dict[str, str]]]:
     with open(path, newline="") as file:
         rows = list(csv.DictReader(_whole_lines(file.read())))
     if rows and not set(COLUMNS) - set(LATER) <= set(rows[0]) <= set(COLUMNS):
@@ -99,7 +110,8 @@ def read(path: Path) -> list[dict[str, str]]:
             f"{path} has other columns than the experiments write. Move it away, or give it "
             f"these columns: {','.join(COLUMNS)}"
         )
-    return [dict.fromkeys(COLUMNS, "") | LATER | row for row in rows]
+    whole = (dict.fromkeys(COLUMNS, "") | LATER | row for row in rows)
+    return [(key(row), row) for row in whole]
 
 
 def _whole_lines(text: str) -> list[str]:

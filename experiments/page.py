@@ -1,36 +1,58 @@
-"""Write docs/results.md, and the tables of docs/reproduction.md, from the results.
+"""Write docs/results.md, and the marked parts of other pages in docs, from the results.
 
-    python -m experiments page            # write both pages
+    python -m experiments page            # write the pages
     python -m experiments page --check    # fail if a page would change
 
-In reproduction.md a table stands between <!-- table NAME --> and <!-- end -->. The whole of
-results.md is written.
+In reproduction.md, reproduction-notes.md and guide.md a part stands between <!-- table NAME --> and
+<!-- end -->. The whole of results.md is written.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from experiments import ledger, provenance, results_page, tables
-from experiments.figures import figure_2, figure_5
+from experiments import claim_tables, earlier, in_short, ledger, provenance, results_page, tables
+from experiments.experiment import Experiment
+from experiments.figures import figure_2, figure_3_on_d, figure_4_on_d, figure_5, idec
+from experiments.findings import NOT_RUN
+from experiments.tables import for_both
 
-PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = tuple(DOCS / f"{name}.md" for name in ("reproduction", "reproduction-notes", "guide"))
+
+
+def shown(experiment: Experiment) -> str:
+    """The picture of an experiment, or that it was not run yet."""
+    return results_page.picture(experiment) or f"{NOT_RUN.capitalize()}.\n"
+
+
 TABLES: dict[str, Callable[[], str]] = {
-    "claims": tables.claims,
-    "claims_with_settings": tables.claims_with_settings,
-    "both_settings": tables.both_settings,
-    "figure_2": lambda: tables.methods(figure_2.EXPERIMENT),
-    "figure_3": tables.thresholds,
-    "figure_4": tables.correlations,
-    "figure_5": lambda: tables.methods(figure_5.EXPERIMENT),
-    "figure_6": tables.semi_supervised,
+    "in_short": in_short.in_short,
+    "claims": claim_tables.claims,
+    "claim_numbers": claim_tables.claim_numbers,
+    "claims_with_settings": lambda: for_both(claim_tables.claims_with_settings),
+    "claims_on_d": claim_tables.claims_on_d,
+    "judged_otherwise": earlier.judged_otherwise,
+    "earlier_rows": earlier.earlier_rows,
+    "idec_versions": earlier.idec_versions,
+    "figure_2": lambda: for_both(partial(tables.methods, figure_2.EXPERIMENT)),
+    "figure_3": lambda: for_both(tables.thresholds),
+    "figure_3_on_d": partial(shown, figure_3_on_d.EXPERIMENT),
+    "figure_4": lambda: for_both(tables.correlations),
+    "figure_4_on_d": partial(shown, figure_4_on_d.EXPERIMENT),
+    "figure_5": lambda: for_both(partial(tables.methods, figure_5.EXPERIMENT)),
+    "figure_6": lambda: for_both(tables.semi_supervised),
+    "idec": partial(shown, idec.EXPERIMENT),
     "uniform_links": tables.uniform,
-    "neighbours": tables.numbers_of_neighbours,
-    "what_it_takes": tables.what_it_takes,
-    "settings": tables.dense_settings,
+    "neighbours": lambda: for_both(tables.numbers_of_neighbours),
+    "what_it_takes": lambda: for_both(tables.what_it_takes),
+    "both_settings": lambda: for_both(tables.both_settings),
+    "settings": lambda: for_both(tables.dense_settings),
     "settings_images": tables.convolutional_settings,
+    "chained_beside_uniform": tables.chained_beside_uniform,
     "times": provenance.times,
     "idec_time": provenance.idec_time,
     "provenance": provenance.provenance,
@@ -45,10 +67,10 @@ def filled(text: str) -> str:
 
 
 def written(page: Path | None) -> dict[Path, str]:
-    """Each page with its new text: the two of docs, or another one with marked tables."""
-    if page is not None:
-        return {page: filled(page.read_text())}
-    return {PAGE: filled(PAGE.read_text()), results_page.PAGE: results_page.text()}
+    """Each page with its new text: those of docs, or another one with marked parts."""
+    marked = PAGES if page is None else (page,)
+    found = {path: filled(path.read_text()) for path in marked}
+    return found if page is not None else {**found, results_page.PAGE: results_page.text()}
 
 
 def write(page: Path | None = None) -> None:

@@ -19,6 +19,7 @@ from experiments.ledger import COLUMNS, SCORES, Rows
 from experiments.other_data import OTHERS
 from experiments.runs import DEFAULT, DESIGNS, K_MEANS
 
+IDEC_ALONE = "IDEC without links"
 Drawing = tuple[pd.DataFrame, Figure]  # a picture with its numbers
 TITLES = {
     "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "letters": "Letters",
@@ -36,9 +37,11 @@ STYLES = {
     "DCPR": ("#009E73", "^"),
     "IDEC": ("#CC79A7", "D"),
     "NNclustering": ("#56B4E9", "v"),
+    IDEC_ALONE: ("#CC79A7", ""),
     K_MEANS: ("0.5", ""),
 }
-LINES = {K_MEANS: ":"}  # without links: a level line
+THIN: dict[str, Any] = {"linewidth": 0.8, "markersize": 3, "band": 0.0}
+LINES = {K_MEANS: ":", IDEC_ALONE: "--"}  # without links: a level line
 # Measures of LabNet, in figures 4 and 6
 INDICATORS = {
     "accuracy": ("LabNet's accuracy", "#0072B2", "v"),
@@ -59,6 +62,7 @@ def table(rows: Rows) -> pd.DataFrame:
         frame[column] = pd.to_numeric(frame[column])
     semi = frame["semi_supervised"] == "True"
     frame["name"] = frame["method"].where(~semi, frame["method"] + ", semi-supervised LabNet")
+    frame.loc[(frame["method"] == "IDEC") & (frame["n_links"] == 0), "name"] = IDEC_ALONE
     return frame
 
 
@@ -175,12 +179,15 @@ def curve(
     axes.fill_between(x, low, y + spread, color=colour, alpha=band, linewidth=0)
 
 
-def legend(figure: Figure, entries: dict[str, tuple[Any, str, str]]) -> None:
+def legend(
+    figure: Figure, entries: dict[str, tuple[Any, str, str]], thin: Sequence[str] = ()
+) -> None:
     """One legend for all panels, below them: label → colour, marker, line."""
-    handles = [
-        Line2D([], [], color=c, marker=m, linestyle=s, label=label, markersize=5)
-        for label, (c, m, s) in entries.items()
-    ]
+    handles = []
+    for label, (colour, marker, line) in entries.items():
+        width, size = (THIN["linewidth"], THIN["markersize"]) if label in thin else (1.5, 5)
+        look = {"color": colour, "marker": marker, "linestyle": line}
+        handles.append(Line2D([], [], label=label, linewidth=width, markersize=size, **look))
     inches = 0.6 + 0.085 * max(map(len, entries), default=1)
     columns = max(1, min(len(handles), int(figure.get_figwidth() / inches)))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
@@ -194,32 +201,44 @@ def beside_default(rows: Rows) -> pd.DataFrame:
     return frame
 
 
-def draw_methods(rows: Rows, read: Callable[[Rows], pd.DataFrame] = table) -> Drawing:
-    """NMI of every method against the number of links, a panel for each data set."""
+def draw_methods(
+    rows: Rows, read: Callable[[Rows], pd.DataFrame] = table, thin: Sequence[str] = ()
+) -> Drawing:
+    """NMI of every method against the number of links, a panel for each data set.
+
+    Those named in ``thin`` have thin lines. What has no links is in the panels of both designs.
+    """
     data = summary(read(rows), ("design", "dataset", "name", "n_links"), ("nmi", "ari", "acc"))
-    figure, axes_of = panels_of(data)
+    linked, without = data[data["n_links"] > 0], data[data["n_links"] == 0]
+    figure, axes_of = panels_of(linked)
     for (design, dataset), axes in axes_of.items():
-        method_curves(axes, part_of(data, design, dataset), "nmi")
+        here = [part_of(linked, design, dataset), without[without["dataset"] == dataset]]
+        method_curves(axes, pd.concat(here), "nmi", thin)
         finish(axes, dataset, data["n_links"], f"NMI{of_links(design, axes_of)}")
-    method_legend(figure, data["name"])
+    method_legend(figure, data["name"], thin)
     return data, figure
 
 
-def method_curves(axes: Axes, data: pd.DataFrame, score: str) -> None:
-    without = data[data["name"] == K_MEANS]
-    if len(without):
-        axes.axhline(
-            float(without[score].iloc[0]), color=STYLES[K_MEANS][0], linestyle=LINES[K_MEANS]
-        )
+def method_curves(axes: Axes, data: pd.DataFrame, score: str, thin: Sequence[str] = ()) -> None:
+    for method, line in LINES.items():  # below the others
+        level = data[data["name"] == method][score]
+        if len(level):
+            width = THIN["linewidth"] if method in thin else 1.5
+            colour, _ = STYLES[method]
+            axes.axhline(float(level.iloc[0]), color=colour, linestyle=line, linewidth=width)
     for method, (colour, marker) in STYLES.items():
-        if method == K_MEANS:
-            continue
-        curve(axes, data[data["name"] == method], score, colour, marker)
+        if method not in LINES:
+            style = THIN if method in thin else {}
+            curve(axes, data[data["name"] == method], score, colour, marker, **style)
 
 
-def method_legend(figure: Figure, names: Iterable[str]) -> None:
+def method_legend(figure: Figure, names: Iterable[str], thin: Sequence[str] = ()) -> None:
     shown = [method for method in STYLES if method in set(names)]
-    legend(figure, {method: (*STYLES[method], LINES.get(method, "-")) for method in shown})
+    # What is thin comes last.
+    shown.sort(key=lambda method: method in thin)
+    legend(
+        figure, {method: (*STYLES[method], LINES.get(method, "-")) for method in shown}, thin
+    )  # fmt: skip
 
 
 def finish(axes: Axes, title: str, budgets: Iterable[int], y: str) -> None:

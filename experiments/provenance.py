@@ -16,6 +16,7 @@ from experiments.markdown import NO_RUNS, markdown
 from experiments.plots import TITLES, table
 from experiments.runs import FULL, Run
 
+OF_LINKS = {"uniform": "", "chained": ", chained links"}
 PROFILE = Path(__file__).parent.parent / "benchmarks" / "results" / "gpu-profile.csv"
 
 
@@ -43,12 +44,14 @@ def times(page: str = "reproduction") -> str:
     """Seconds of training."""
     lines: list[list[object]] = []
     for experiment, frame in own_rows(page):
-        title = experiment.title
-        for (name, device, precision), part in frame.groupby(["name", "device", "precision"]):
-            lines.append([title, name, *_time(part), device, precision])
-        if experiment is figure_2.EXPERIMENT and len(frame):
+        title, by = experiment.title, ["design", "name", "device", "precision"]
+        for (design, name, device, precision), part in frame.groupby(by):
+            lines.append([title, name + OF_LINKS[design], *_time(part), device, precision])
+        if experiment is figure_2.EXPERIMENT:
             fast = frame[frame["name"].isin(["S3C2", "d-graph", "DCPR"])]
-            lines.append([title, "S3C2, d-graph and DCPR together", *_time(fast), "", ""])
+            for design, part in fast.groupby("design"):
+                said = "S3C2, d-graph and DCPR together" + OF_LINKS[design]
+                lines.append([title, said, *_time(part), "", ""])
     head = ["", "method", "trainings", "seconds", "device", "precision"]
     return markdown(head, lines) if lines else NO_RUNS
 
@@ -109,6 +112,6 @@ def missing_runs(page: str = "reproduction") -> str:
     if not lines:
         return ""
     return (
-        "These runs are still missing. Their cells in the tables hold a –, and the verdicts are "
-        "those so far:\n\n" + "".join(lines)
+        "These runs are not done yet. Their cells in the tables hold a –, and verdicts that need "
+        "them say so:\n\n" + "".join(lines)
     )

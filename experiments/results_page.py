@@ -44,7 +44,8 @@ def text() -> str:
     return "\n".join([INTRODUCTION, *(one for one in sections if one)])
 
 
-def _picture(experiment: Experiment) -> str:
+def picture(experiment: Experiment) -> str:
+    """The picture of an experiment; empty before it is drawn."""
     name = f"{experiment.name}.png"
     if not (ledger.results_folder() / name).exists():
         return ""
@@ -53,7 +54,7 @@ def _picture(experiment: Experiment) -> str:
 
 def _section(title: str, experiment: Experiment, said: str, *parts: str) -> str:
     """Title, what is shown, picture, and then tables and verdicts."""
-    return f"## {title}\n\n{said}\n\n{_picture(experiment)}" + "\n".join(parts)
+    return f"## {title}\n\n{said}\n\n{picture(experiment)}" + "\n".join(parts)
 
 
 def _methods(experiment: Experiment) -> pd.DataFrame | None:
@@ -197,8 +198,8 @@ def parts() -> str:
             f"{harm} of {len(data)} cases, by {number(max(0.0, most))} at most.\n"
         )
         shown = by_links(data, "variant", module.PARTS, "difference")
-        picture = _picture(module.EXPERIMENT)
-        found.append(f"### {title}\n\n{picture}{shown}\n{verdict}")
+        drawn = picture(module.EXPERIMENT)
+        found.append(f"### {title}\n\n{drawn}{shown}\n{verdict}")
     said = (
         "NMI with one part of the default switched off, minus that of the default on the same "
         "links."

@@ -1,15 +1,15 @@
-"""The tables of docs/reproduction.md, each made from the committed rows."""
+"""The tables of docs/reproduction-notes.md, each made from the committed rows."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 
 import pandas as pd
 
 from experiments import printed
-from experiments.claims import CLAIMS, COMPARISONS
 from experiments.experiment import Experiment
 from experiments.figures import (
+    figure_2,
     figure_3,
     figure_4,
     figure_6,
@@ -18,11 +18,11 @@ from experiments.figures import (
     settings_images,
     uniform_links,
 )
-from experiments.findings import Results, WithSettings, number
-from experiments.judges import MANY, SEMI
+from experiments.findings import NOT_RUN, WithSettings, number
+from experiments.judges import DENSE, MANY, SEMI
 from experiments.markdown import NO_RUNS, by_links, cell, markdown
-from experiments.plots import STYLES, TITLES, summary, table
-from experiments.runs import AS_PUBLISHED, FULL
+from experiments.plots import STYLES, TITLES, beside_default, summary, table
+from experiments.runs import AS_PUBLISHED, DEFAULT, DESIGNS, FULL
 
 # Name of settings → their variants in ``settings`` and in ``settings_images``
 CHANGED = {
@@ -34,19 +34,32 @@ CHANGED = {
 COMPARED = ("CIDEC", "SpherePair")  # CIDEC is IDEC with links
 
 
-def methods(experiment: Experiment) -> str:
-    data = summary(table(experiment.rows("uniform")), ("dataset", "name", "n_links"), ("nmi",))
+def for_both(of_design: Callable[[str], str]) -> str:
+    """A table for uniform links, and one for chained links."""
+    found = {design: of_design(design) for design in DESIGNS}
+    if set(found.values()) == {NO_RUNS}:
+        return NO_RUNS
+    return "\n".join(
+        f"{design.capitalize()} links: {NOT_RUN}.\n"
+        if text == NO_RUNS
+        else f"{design.capitalize()} links:\n\n{text}"
+        for design, text in found.items()
+    )
+
+
+def methods(experiment: Experiment, design: str) -> str:
+    data = summary(table(experiment.rows(design)), ("dataset", "name", "n_links"), ("nmi",))
     return by_links(data, "name", STYLES)
 
 
-def thresholds() -> str:
-    rows = table(figure_3.EXPERIMENT.rows("uniform"))
+def thresholds(design: str) -> str:
+    rows = table(figure_3.EXPERIMENT.rows(design))
     data = summary(rows, ("dataset", "threshold", "n_links"), ("nmi",))
     return by_links(data, "threshold", sorted(data["threshold"].unique()))
 
 
-def correlations() -> str:
-    data = figure_4.correlations(table(figure_4.EXPERIMENT.rows("uniform")))
+def correlations(design: str) -> str:
+    data = figure_4.correlations(table(figure_4.EXPERIMENT.rows(design)))
     names = {key: name for key, (name, *_) in figure_4.INDICATORS.items()}
     data["correlation"] = data["correlation"].astype(float)
     data["NMI with"] = data["indicator"].map(names) + ", " + data["over"]
@@ -54,8 +67,8 @@ def correlations() -> str:
     return by_links(data, "NMI with", order, "correlation")
 
 
-def semi_supervised() -> str:
-    found = figure_6.differences(table(figure_6.EXPERIMENT.rows("uniform")))
+def semi_supervised(design: str) -> str:
+    found = figure_6.differences(table(figure_6.EXPERIMENT.rows(design)))
     parts = []
     for measure, (name, *_) in figure_6.MEASURES.items():
         part = summary(found, ("dataset", "n_links"), (measure,)).assign(gain=name)
@@ -80,15 +93,14 @@ def uniform() -> str:
     return markdown(head, lines) if lines else NO_RUNS
 
 
-def numbers_of_neighbours() -> str:
-    return by_links(
-        neighbours.variants(neighbours.EXPERIMENT.rows("uniform")), "variant", neighbours.STYLES
-    )
+def numbers_of_neighbours(design: str) -> str:
+    rows = neighbours.EXPERIMENT.rows(design)
+    return by_links(neighbours.variants(rows), "variant", neighbours.STYLES)
 
 
-def what_it_takes() -> str:
+def what_it_takes(design: str) -> str:
     """For each variant: NMI averaged over data sets, and how often it is ahead of d-graph."""
-    data = settings.variants(settings.EXPERIMENT.rows("uniform"))
+    data = settings.variants(settings.EXPERIMENT.rows(design))
     if not len(data):
         return NO_RUNS
     nmi = data.pivot(index=["dataset", "n_links"], columns="variant", values="nmi")
@@ -116,8 +128,8 @@ def _ahead(lead: pd.Series) -> str:
     return f"{(lead > 0).sum()} of {len(lead)}"
 
 
-def dense_settings() -> str:
-    data = settings.variants(settings.EXPERIMENT.rows("uniform"))
+def dense_settings(design: str) -> str:
+    data = settings.variants(settings.EXPERIMENT.rows(design))
     return by_links(data, "variant", settings.ORDER)
 
 
@@ -126,34 +138,9 @@ def convolutional_settings() -> str:
     return by_links(data, "variant", settings_images.ORDER)
 
 
-def claims() -> str:
-    results = Results()
-    lines = []
-    for claim in CLAIMS:
-        found = claim.judge(results)
-        held = f"{found.held} of {found.of}"
-        lines.append(
-            [claim.figure, claim.says, f"**{found.verdict}**", f"{held}: {claim.rule}",
-             found.numbers if found.of else ""]
-        )  # fmt: skip
-    head = ["figure", "the paper says", "verdict", "cases", "numbers"]
-    return markdown(head, lines)
-
-
-def claims_with_settings() -> str:
-    """The claims that compare S3C2 with others, judged with other settings of S3C2."""
-    judged = [WithSettings(*names) for names in CHANGED.values()]
-    lines = []
-    for claim in COMPARISONS:
-        found = [replace(claim.judge(results), missing=0) for results in judged]
-        cells = (f"{one.verdict} ({one.held} of {one.of})" if one.of else "–" for one in found)
-        lines.append([claim.figure, claim.says, *cells])
-    return markdown(["figure", "the paper says", *CHANGED], lines)
-
-
-def both_settings() -> str:
+def both_settings(design: str) -> str:
     """S3C2 with both settings changed, and the other methods, on the same link sets."""
-    results = WithSettings(*CHANGED["both"])
+    results = WithSettings(design, *CHANGED["both"])
     lines = []
     for kind, means in (("dense", results.dense), ("convolutional", results.convolutional)):
         for dataset in TITLES:
@@ -161,4 +148,36 @@ def both_settings() -> str:
                 cells = [number(means[dataset, method, n]) for n in FULL.budgets]
                 if method != SEMI and any(cell != "–" for cell in cells):
                     lines.append([TITLES[dataset], kind, method, *cells])
+    if not lines:
+        return NO_RUNS
     return markdown(["", "network", "method", *(f"{n:,}" for n in FULL.budgets)], lines)
+
+
+def chained_beside_uniform() -> str:
+    """Mean NMI over data sets with as many links of either design; empty before there are runs."""
+    rows = [*figure_2.EXPERIMENT.rows(), *figure_2.EXPERIMENT.others()]
+    frame = beside_default([row for row in rows if row["method"] in ("S3C2", DEFAULT)])
+    data = summary(frame, ("name", "n_links", "dataset", "design"), ("nmi",))
+    nmi = data.pivot(index=["name", "n_links", "dataset"], columns="design", values="nmi")
+    if not set(DESIGNS) <= set(nmi.columns):
+        return ""
+    whole = nmi.dropna().groupby(["name", "n_links"]).filter(lambda one: len(one) == len(DENSE))
+    if whole.empty:
+        return ""
+    budgets = sorted(whole.index.get_level_values("n_links").unique())
+    lines, said = [], []
+    for name in [name for name in STYLES if name in whole.index.get_level_values("name")]:
+        here = whole.loc[name]
+        means = here.groupby("n_links").mean().reindex(budgets)
+        lines += [[name, design, *map(number, means[design])] for design in DESIGNS]
+        gain = here["chained"] - here["uniform"]
+        said.append(
+            f"{name} is better with chained links in {(gain > 0).sum()} of {len(gain)} cases, and "
+            f"the difference is {number(float(gain.mean()))} on average"
+        )
+    begin = (
+        "As many links of either design, mean NMI over the paper's four data sets ([figure "
+        "2](reproduction.md#figure-2-dense-networks)):"
+    )
+    head = ["", "links", *(f"{n:,}" for n in budgets)]
+    return f"\n{begin}\n\n{markdown(head, lines)}\n{'; '.join(said)}.\n"

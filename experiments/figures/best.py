@@ -22,12 +22,7 @@ def runs(sizes: Sizes) -> list[Run]:
     return list(grid(DEFAULT, sizes.datasets, (sizes.least, *sizes.budgets), sizes.link_sets))
 
 
-def without_links(sizes: Sizes) -> list[Run]:
-    """The runs of k-means on the same data sets."""
-    return [run for run in k_means.runs(sizes) if run.dataset in sizes.datasets]
-
-
 EXPERIMENT = Experiment(
     __name__, LEDGER, runs, partial(draw_methods, read=beside_default), page="results",
-    beside={"dense": figure_2.runs, k_means.LEDGER: without_links},
+    beside={"dense": figure_2.runs, k_means.LEDGER: figure_2.k_means_of},
 )  # fmt: skip

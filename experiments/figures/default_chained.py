@@ -9,18 +9,10 @@ in results/chained.csv; those with uniform links are the rows of best.
 from __future__ import annotations
 
 from experiments.experiment import Experiment
-from experiments.figures import best
+from experiments.figures import figure_2
 from experiments.plots import draw_methods
-from experiments.runs import DEFAULT, Run, Sizes, grid
 
-
-def runs(sizes: Sizes) -> list[Run]:
-    return list(grid(DEFAULT, sizes.datasets, sizes.budgets, sizes.link_sets, design="chained"))
-
-
-def uniform(sizes: Sizes) -> list[Run]:
-    """The runs of the default with as many uniform links."""
-    return [run for run in best.runs(sizes) if run.n_links in sizes.budgets]
-
-
-EXPERIMENT = Experiment(__name__, "chained", runs, draw_methods, beside={best.LEDGER: uniform})
+EXPERIMENT = Experiment(
+    __name__, "chained", figure_2.default_chained, draw_methods,
+    beside={"default": figure_2.default},
+)  # fmt: skip

@@ -45,6 +45,14 @@ def draw(rows: Rows) -> Drawing:
     return data, figure
 
 
+def complete(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of those data sets and numbers of links that have all six thresholds."""
+    frame = frame[frame["threshold"].isin(THRESHOLDS)]
+    place = ["design", "variant", "dataset", "n_links"]
+    found = frame.groupby(place)["threshold"].transform("nunique")
+    return frame[found == len(THRESHOLDS)]
+
+
 def by_threshold(frame: pd.DataFrame, *also: str) -> pd.DataFrame:
     """Mean and spread for every T, and for what else differs."""
     scores = ("nmi", "ari", "acc", "accuracy", "balanced_accuracy", "ml_rate", "cl_rate")

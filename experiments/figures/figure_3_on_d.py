@@ -4,15 +4,24 @@
 
 The script compares d, not d², with the paper's numbers: T is their square, 0.0025 to 0.25. Each
 also with neither network having dropout. Dense networks, balanced links of both designs, five link
-sets each. Rows in results/dense.csv.
+sets each. Rows in results/dense.csv. The picture and its numbers name the number that d is compared
+with, and leave out what does not have all six.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from experiments.experiment import Experiment
-from experiments.figures.figure_3 import THRESHOLDS, by_threshold, styles_of, threshold_curves
+from experiments.figures.figure_3 import (
+    THRESHOLDS,
+    by_threshold,
+    complete,
+    styles_of,
+    threshold_curves,
+)
 from experiments.ledger import Rows
 from experiments.plots import (
     Drawing,
@@ -43,9 +52,16 @@ def runs(sizes: Sizes) -> list[Run]:
     ]  # fmt: skip
 
 
-def draw(rows: Rows) -> Drawing:
-    data = by_threshold(table(rows), "design", "variant")
-    names, styles = known(data["dataset"]), styles_of(list(SQUARED))
+def on_d(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the number that d is compared with as their threshold, where all six are."""
+    return complete(frame.assign(threshold=frame["threshold"].map(SQUARED)))
+
+
+def draw(rows: Rows) -> Drawing | None:
+    data = by_threshold(on_d(table(rows)), "design", "variant")
+    if data.empty:
+        return None
+    names, styles = known(data["dataset"]), styles_of(THRESHOLDS)
     lines = [(design, variant) for design in designs_of(data) for variant in DROPOUT]
     figure, axes_of = grid_of_axes(len(lines), max(1, len(names)))
     for (design, variant), line in zip(lines, axes_of):
@@ -53,7 +69,7 @@ def draw(rows: Rows) -> Drawing:
             here = part_of(data[data["variant"] == variant], design, dataset)
             threshold_curves(axes, here, styles)
             finish(axes, dataset, data["n_links"], f"NMI, {design} links\n({SHORT[variant]})")
-    legend(figure, {f"d < {SQUARED[T]:g}": style for T, style in styles.items()})
+    legend(figure, {f"d < {T:g}": style for T, style in styles.items()})
     return data, figure
 
 

@@ -28,8 +28,10 @@ def correlations(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def draw(rows: Rows) -> Drawing:
-    data = correlations(table(rows))
+def draw(rows: Rows) -> Drawing | None:
+    data = correlations(figure_3_on_d.on_d(table(rows)))
+    if data.empty:
+        return None
     names = known(data["dataset"])
     lines = [(design, variant) for design in designs_of(data) for variant in DROPOUT]
     figure, axes_of = grid_of_axes(len(lines), max(1, len(names)))

@@ -16,8 +16,9 @@ import pandas as pd
 from experiments.experiment import Experiment
 from experiments.figures import figure_2
 from experiments.ledger import Rows
+from experiments.method_changes import is_earlier
 from experiments.plots import Drawing, curve, finish, legend, panels, summary, table
-from experiments.runs import AS_PUBLISHED, Run, Sizes, grid
+from experiments.runs import AS_PUBLISHED, FULL, Run, Sizes, grid
 
 UNTRAINED = "no pretraining"
 EARLIER = "mean square 1, rate 0.1"
@@ -33,7 +34,7 @@ STYLES = {
 def runs(sizes: Sizes) -> list[Run]:
     return [
         *(run for run in figure_2.runs(sizes) if run.method == "IDEC"),
-        *without_links(sizes),
+        *figure_2.idec_without_links(sizes),
         *grid(
             "IDEC", sizes.datasets, sizes.image_budgets, sizes.few_link_sets,
             variant=UNTRAINED, changes={"layer_epochs": 0, "whole_epochs": 0},
@@ -45,13 +46,15 @@ def runs(sizes: Sizes) -> list[Run]:
     ]  # fmt: skip
 
 
-def without_links(sizes: Sizes) -> list[Run]:
-    return list(grid("IDEC", sizes.datasets, [0], sizes.link_sets))
+def compared() -> list[Run]:
+    """The full runs of figure 2, and those with rows and rate as they were before."""
+    return [run for run in runs(FULL) if run.variant in (AS_PUBLISHED, EARLIER) and run.n_links]
 
 
 def variants(rows: Rows) -> pd.DataFrame:
     """Mean and spread of each variant."""
     frame = table(rows)
+    frame.loc[[is_earlier(row) for row in rows], "variant"] = EARLIER
     frame.loc[frame["n_links"] == 0, "variant"] = WITHOUT_LINKS
     return summary(
         frame, ("dataset", "variant", "n_links"), ("nmi", "acc", "clusters_used", "steps")
@@ -70,7 +73,7 @@ def draw(rows: Rows) -> Drawing:
             elif len(one):
                 axes.axhline(float(one["nmi"].iloc[0]), color=colour, linestyle=line)
         finish(axes, dataset, data["n_links"], "NMI")
-    legend(figure, STYLES)
+    legend(figure, {name: look for name, look in STYLES.items() if name in set(data["variant"])})
     return data, figure
 
 
