@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 
 import pandas as pd
 
@@ -28,10 +27,10 @@ WORDS = {
     "undecided": ("is undecided", "are undecided"),
     NOT_RUN: (f"is {NOT_RUN}", f"are {NOT_RUN}"),
 }
-# What the paper says → the judge whose verdicts follow
+# What the paper says, in short → the judge whose verdicts follow
 TOPICS = {
     "S3C2 is as good as the best of four with 2,000 and 5,000 links": judges.good_with_many_links,
-    "… and ahead of d-graph": judges.many_links,
+    "S3C2 is ahead of d-graph with 2,000 and 5,000 links": judges.many_links,
     "S3C2 is behind d-graph with 100 and 200 links": judges.few_links,
     "T from 0.2 to 0.3 is safe": labnet_judges.safe_thresholds,
     "NMI goes most with LabNet's CL rate": labnet_judges.cl_rate_leads,
@@ -45,8 +44,8 @@ def in_short() -> str:
     results = {design: Results(design) for design in DESIGNS}
     lines = [f"Of the paper's {len(CLAIMS)} claims {_tally(results)}."]
     for topic, judge in TOPICS.items():
-        verdicts = (f"{design} links: {said(judge(one))}" for design, one in results.items())
-        lines.append(f"**{topic}.** {_sentence(verdicts)}")
+        verdicts = (f"{design} links: {said(judge(one), '**')}" for design, one in results.items())
+        lines.append(f"*{topic}* – {'; '.join(verdicts)}.")
     lines += [_on_links(), _on_settings()]
     text = "".join(f"- {line}\n" for line in lines)
     old = " and ".join(earlier.earlier_places())
@@ -68,11 +67,6 @@ def _tally(results: dict[str, Results]) -> str:
         counts = (f"{words[w]} {forms[words[w] > 1]}" for w, forms in WORDS.items() if words[w])
         parts.append(f"with {design} links {', '.join(counts)}")
     return "; ".join(parts)
-
-
-def _sentence(parts: Iterable[str]) -> str:
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _on_links() -> str:
@@ -118,9 +112,9 @@ def _on_settings() -> str:
             judges.many_links(WithSettings(design, *CHANGED[name]))
             for name in ("as published", "both")
         )
-        cases = f"{both.cases}, as published {published.cases}" if both.of else NOT_RUN
+        cases = f"in {both.cases} cases, as published in {published.cases}" if both.of else NOT_RUN
         parts.append(f"{design} links: {cases}")
     return (
-        "**Two settings.** Cases with 2,000 and 5,000 links in which S3C2 is ahead of d-graph with "
-        f"T on d, as in the authors' script, and without dropout. {_sentence(parts)}"
+        "**With two settings changed**, T on d, as in the authors' script, and no dropout, S3C2 is "
+        f"ahead of d-graph with 2,000 and 5,000 links – {'; '.join(parts)}."
     )

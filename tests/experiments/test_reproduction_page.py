@@ -100,8 +100,8 @@ class TestBothDesigns:
         assert "**Whether it depends on how links are drawn is not known yet.**" in said
         self.rows("uniform", "chained")
         said = in_short.in_short()
-        expected = "Uniform links: does not hold (0 of 8); chained links: holds (8 of 8)."
-        assert f"**… and ahead of d-graph.** {expected}" in said
+        expected = "uniform links: **does not hold** (0 of 8); chained links: **holds** (8 of 8)."
+        assert f"*S3C2 is ahead of d-graph with 2,000 and 5,000 links* – {expected}" in said
         assert "**It depends on how links are drawn.**" in said
         assert "S3C2 as published uniform .400, chained .700; d-graph uniform .500" in said
         verdicts = [line.split(" | ")[-1] for line in claim_tables.claims().splitlines()[2:]]
