@@ -34,11 +34,11 @@ class Results:
 
     @cached_property
     def dense(self) -> dict[Any, float]:
-        return _means(table(figure_2.EXPERIMENT.rows(self.design)), "name")
+        return _means(_on_shared_links(table(figure_2.EXPERIMENT.rows(self.design))), "name")
 
     @cached_property
     def convolutional(self) -> dict[Any, float]:
-        return _means(table(figure_5.EXPERIMENT.rows(self.design)), "name")
+        return _means(_on_shared_links(table(figure_5.EXPERIMENT.rows(self.design))), "name")
 
     @cached_property
     def thresholds(self) -> dict[Any, float]:
@@ -125,6 +125,13 @@ def _changed(
     own = settings.variants(changed.rows(design))
     own = own[own["variant"] == variant].assign(name="S3C2")
     return _OrNaN({**_means(few, "name"), **_lookup(own, "name", "nmi")})
+
+
+def _on_shared_links(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows on those link sets that all methods were run on, of the methods that were run."""
+    place = ["dataset", "n_links"]
+    methods = frame.groupby(place)["name"].transform("nunique")
+    return frame[frame.groupby([*place, "link_seed"])["name"].transform("nunique") == methods]
 
 
 def _means(frame: pd.DataFrame, by: str) -> dict[Any, float]:

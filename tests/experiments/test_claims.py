@@ -307,6 +307,18 @@ class TestClaims:
         assert found["letters", "d-graph", 5000] == 0.5
         assert math.isnan(found["letters", "IDEC", 5000])
 
+    def test_methods_are_compared_on_the_link_sets_that_all_have(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
+        rows = [
+            ledger.identity(run) | {"nmi": 0.5 + 0.1 * run.link_seed}
+            for method, sets in (("S3C2", 5), ("IDEC", 3))
+            for run in runs.grid(method, ["letters"], [100, 200] if sets == 5 else [100], sets)
+        ]
+        ledger.append(tmp_path / "dense.csv", rows)
+        found = findings.Results("uniform").dense
+        assert found["letters", "S3C2", 100] == found["letters", "IDEC", 100] == pytest.approx(0.6)
+        assert found["letters", "S3C2", 200] == pytest.approx(0.7)  # no other was run there
+
     def test_designs_and_thresholds_on_d_are_judged_apart(self, tmp_path, monkeypatch):
         monkeypatch.setenv("S3C2_RESULTS", str(tmp_path))
         on_d = {"variant": "neither with dropout", "changes": {"dropout": 0.0}, "design": "chained"}
