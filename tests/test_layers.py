@@ -14,7 +14,8 @@ ROOT = Path(s3c2.__file__).parent
 LAYERS = (
     {"errors", "naming", "published", "parameters", "links", "data", "files", "metrics"},
     {"engine"},
-    {"losses", "networks", "pairs", "prior", "reading", "representation", "distances", "datasets"},
+    {"losses", "networks", "pairs", "prior", "reading", "representation", "distances", "datasets",
+     "sampled", "stream_ids"},
     {
         "fitting", "saving", "surface", "suspicion", "threshold", "pretraining", "cluster_training",
         "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_training", "clunet_start",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from s3c2.clunet import CluNet
+    from s3c2.data.streams import Batches
     from s3c2.engine.callbacks import Callback, Step
     from s3c2.estimator import S3C2
     from s3c2.fitting import fit_many
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Batches": "data.streams",
     "Callback": "engine.callbacks",
     "CluNet": "clunet",
     "LabNet": "labnet",
@@ -36,6 +38,7 @@ _HOME = {
 
 __all__ = [
     "S3C2",
+    "Batches",
     "Callback",
     "CluNet",
     "LabNet",

@@ -136,8 +136,9 @@ class CluNet(LinkClusterer):
         check_is_fitted(labnet)
         learned = LabNetResult(labnet.encoder_, labnet.threshold_, labnet.history_)
         beside = [digest_of_module(labnet.encoder_), labnet.threshold_]
-        read = labnet._read(X)  # it may have a scaling of its own
         fitting = begin([self], X, [links], sample_id=sample_id, y=y, beside=beside)
+        seen = X if fitting.sampled is None else fitting.sampled.X
+        read = labnet._read(seen)  # it may have a scaling of its own
         rows_of_labnet = Rows(read.X, read.shape, read.scaling, fitting.rows.device)
         return fitting.train_one(
             lambda this: fit_clunets(this.models, [learned], this, None, rows_of_labnet)

@@ -30,6 +30,7 @@ from s3c2.links import Links
 from s3c2.parameters import NETWORKS, check_choice, got, is_whole
 from s3c2.prior import Neighbours
 from s3c2.reading import Reading
+from s3c2.sampled import Sampled
 from s3c2.surface import SHARED, ClusterResult, LinkClusterer, labels_of
 from s3c2.suspicion import judged_by_both
 
@@ -82,6 +83,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     checkpoint : path, optional
         File in which ``fit`` keeps its state. After an interruption the same ``fit`` goes on from
         it and ends with the labels of an uninterrupted one; a finished ``fit`` removes it.
+    memory : int, default=2**29
+        Bytes that rows may take in training where X does not lie in memory: an Arrow dataset,
+        ``Batches``, or a memory-mapped array that is larger. The training then sees the rows that
+        links speak of, and a uniform sample of all of so many bytes together.
 
     Attributes
     ----------
@@ -159,13 +164,15 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         Parameters
         ----------
         X : array, sparse matrix, DataFrame or tensor (n, columns); images (n, h, w), (n, c, h, w),
-            (n, h, w, c)
+            (n, h, w, c); or, past memory, a memory-mapped array, a ``pyarrow.dataset.Dataset`` of
+            numeric columns, or ``Batches``
         y : ignored
         links : Links
             By row number, or by ids that ``sample_id`` resolves. They are used as given, never
             their closure.
         sample_id : (n,), optional
-            The rows' ids. With them links follow their rows through cross-validation.
+            The rows' ids. With them links follow their rows through cross-validation. Of a
+            dataset the name of the column that holds them.
         """
         fitting = begin([self], X, [links], sample_id=sample_id, y=y)  # read X, resolve the links
         return fitting.train_one(self._learn)
@@ -286,6 +293,11 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
         self.clunet_ = clunet
         self.history_ = {"labnet": labnet.history_, "clunet": clunet.history_}
         self.preparation_ = result.preparation
+
+    def _spread(self, sampled: Sampled) -> None:
+        super()._spread(sampled)
+        self.labnet_._spread(sampled)
+        self.clunet_.labels_ = self.labels_
 
     def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
         return self._stages()[1]._build_network(shape, seed)

@@ -24,6 +24,7 @@ from s3c2.engine.run import FitRun
 from s3c2.errors import DataError, LinksError, NoLinksWarning, warn
 from s3c2.links import Links
 from s3c2.reading import Reading, read_for_fit
+from s3c2.sampled import Sampled, sampled, tell
 
 if TYPE_CHECKING:
     from s3c2.surface import LinkEstimator
@@ -44,6 +45,7 @@ class Fitting(Generic[M]):
     links : of each model, by row number; the same object where they are equal
     seeds : of each model
     run : callbacks, progress and checkpoint
+    sampled : where X does not fit into memory, what ``rows`` are of it
     """
 
     models: Sequence[M]
@@ -53,6 +55,7 @@ class Fitting(Generic[M]):
     links: Sequence[Links]
     seeds: Sequence[int]
     run: FitRun
+    sampled: Sampled | None = None
 
     def train(self, learn: Callable[[Fitting[M]], Sequence[Any]]) -> dict[int, DataError]:
         """Train all models by this function; the errors of those that diverged, by number.
@@ -68,6 +71,8 @@ class Fitting(Generic[M]):
                 failed[number] = outcome
             else:
                 model._set_fitted(self.reading, outcome)
+                if self.sampled is not None:
+                    model._spread(self.sampled)
                 model._look_at_result()
         return failed
 
@@ -104,10 +109,14 @@ def begin(
     for model in models:
         model._check_parameters()
     first = models[0]
-    reading, rows, choices = read_for_fit(first, X)
+    some = sampled(X, links, sample_id, int(first.memory), first.verbose)
+    if some is not None:
+        tell(some, int(first.memory), first.verbose)
+    columns = None if some is None else some.whole.columns
+    reading, rows, choices = read_for_fit(first, X if some is None else some.X, columns)
     chosen = [model._with_network(reading) for model in models]
     chosen[0]._check_sizes(rows)
-    resolved = _resolved(first, links, rows, sample_id)
+    resolved = _resolved(first, links, rows, sample_id, some)
     if seeds is None:
         seeds = [seed_from(model.random_state) for model in models]
     checkpoint = None
@@ -119,11 +128,11 @@ def begin(
     if choices:
         say(choices, first.verbose)
     run = FitRun(first, as_callbacks(first.callbacks), first.verbose, checkpoint)
-    return Fitting(chosen, models, reading, rows, resolved, seeds, run)
+    return Fitting(chosen, models, reading, rows, resolved, seeds, run, some)
 
 
 def _resolved(
-    model: LinkEstimator, every: Sequence[Any], rows: Rows, sample_id: Any
+    model: LinkEstimator, every: Sequence[Any], rows: Rows, sample_id: Any, some: Sampled | None
 ) -> list[Links]:
     """The links of each model by row number: links given twice are resolved once, and equal ones
     become one object, by which LabNets are shared.
@@ -132,7 +141,7 @@ def _resolved(
     equal: dict[str, Links] = {}
     for links in every:
         if id(links) not in known:
-            found = resolve(model, links, rows.n, sample_id)
+            found = resolve(model, links, rows.n, sample_id, some)
             known[id(links)] = equal.setdefault(digest_of_links(found), found)
             if links is not None:
                 dropped = model.contradictions == "drop"
@@ -140,7 +149,9 @@ def _resolved(
     return [known[id(links)] for links in every]
 
 
-def resolve(model: LinkEstimator, links: Any, n: int, sample_id: Any) -> Links:
+def resolve(
+    model: LinkEstimator, links: Any, n: int, sample_id: Any, some: Sampled | None = None
+) -> Links:
     """The links by row number of this X, consistent, with both kinds among them if need be."""
     if links is None or getattr(links, "n_links", None) == 0:
         if model._needs_links:
@@ -152,7 +163,8 @@ def resolve(model: LinkEstimator, links: Any, n: int, sample_id: Any) -> Links:
         return Links(must=[], cannot=[], n_samples=n)
     check_links(links)
     # Contradictions are looked for first: their words name the ids that the user gave.
-    found: Links = links.check_consistent(model.contradictions).resolve(n, sample_id)
+    consistent: Links = links.check_consistent(model.contradictions)
+    found = consistent.resolve(n, sample_id) if some is None else some.resolve(consistent)
     for kind, count in (("must", found.n_must), ("cannot", found.n_cannot)):
         if count == 0 and model._needs_links:
             raise LinksError(

@@ -36,6 +36,7 @@ from s3c2.parameters import (
     whole,
 )
 from s3c2.reading import Reading
+from s3c2.sampled import Sampled
 from s3c2.surface import LinkEstimator, usual_steps
 from s3c2.suspicion import Suspicion
 
@@ -200,7 +201,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The representation h(x) of each row: (n, dimensions)."""
-        return apply_to_rows(self._fitted_encoder, self._read(X), "representing", self.verbose)
+        return apply_to_rows(self._fitted_encoder, self._in_order(X), "representing", self.verbose)
 
     def distance(self, X_a: Any, X_b: Any) -> NDArray[np.float32]:
         """Squared distance d² of row i of X_a and row i of X_b: (n,)."""
@@ -327,6 +328,10 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         self._n_features_out = output_size(result.encoder, reading.shape)
 
     # Saving
+
+    def _spread(self, sampled: Sampled) -> None:
+        if self.suspicious_links_ is not None:
+            self.suspicious_links_ = sampled.numbers[self.suspicious_links_]
 
     def _pack(self, saved: Saved) -> None:
         saved.content["threshold"] = self.threshold_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from torch import Tensor, nn
 from s3c2.data.arrays import channels_first
 from s3c2.data.passes import check_finite
 from s3c2.data.scaling import Scaling, choose_scale, learn_scaling
-from s3c2.engine.rows import Rows
+from s3c2.data.streams import Batches, Stream, as_stream, is_dataset
+from s3c2.engine.rows import Rows, StreamedRows
 from s3c2.errors import DataError
 from s3c2.networks.convolutional import LEAST_SIDE
 from s3c2.parameters import AUTO, torch_device
@@ -56,16 +58,20 @@ class Reading:
         return None if self.scaling is None else self.scaling.kind
 
 
-def read_for_fit(estimator: LinkEstimator, X: Any) -> tuple[Reading, Rows, str]:
+def read_for_fit(
+    estimator: LinkEstimator, X: Any, columns: Sequence[str] | None = None
+) -> tuple[Reading, Rows, str]:
     """Validate X, learn its shape, names and scaling, and give its rows.
 
     What the estimator leaves open, scale="auto" and network="auto", is chosen here; the choices
-    come in words too.
+    come in words too. ``columns`` are the names of X's columns, if X does not know them itself.
     """
     # scikit-learn notes what it sees on the estimator, which is not to change before it is fitted.
     notes: Any = copy.copy(estimator)
     X = _validated(notes, X, reset=True)
     names = getattr(notes, "feature_names_in_", None)
+    if columns is not None:
+        names = np.array(columns, dtype=object)
     check_finite(X, names)
     choices = []
     scale = estimator.scale
@@ -80,17 +86,33 @@ def read_for_fit(estimator: LinkEstimator, X: Any) -> tuple[Reading, Rows, str]:
     return reading, _rows(estimator, X, reading), "; ".join(choices)
 
 
+def read_in_order(estimator: LinkEstimator, X: Any) -> Rows | StreamedRows:
+    """Validate X as rows like those of ``fit``; what lies in no memory is read as it is needed."""
+    reading = estimator.reading_
+    names = reading.feature_names_in
+    stream = as_stream(X, columns=None if names is None else list(names))
+    if stream is None:
+        return read_for_prediction(estimator, X)
+    _check_shape(estimator, stream.row_shape)
+    return StreamedRows(stream, reading.shape, reading.scaling, torch_device(estimator.device))
+
+
 def read_for_prediction(estimator: LinkEstimator, X: Any) -> Rows:
     """Validate X as rows like those of ``fit``."""
     X = _validated(estimator, X, reset=False)
     reading = estimator.reading_
-    if X.shape[1:] != reading.input_shape:
-        raise DataError(
-            f"X has rows of shape {X.shape[1:]}, and {type(estimator).__name__} was fitted on rows "
-            f"of shape {reading.input_shape}. Bring the new rows into that shape."
-        )
+    _check_shape(estimator, X.shape[1:])
     check_finite(X, reading.feature_names_in)
     return _rows(estimator, X, reading)
+
+
+def _check_shape(estimator: LinkEstimator, shape: tuple[int, ...]) -> None:
+    reading = estimator.reading_
+    if shape != reading.input_shape:
+        raise DataError(
+            f"X has rows of shape {shape}, and {type(estimator).__name__} was fitted on rows "
+            f"of shape {reading.input_shape}. Bring the new rows into that shape."
+        )
 
 
 def network_kind(network: str | nn.Module, shape: tuple[int, ...]) -> tuple[str, str]:
@@ -116,6 +138,11 @@ def _rows(estimator: LinkEstimator, X: Any, reading: Reading) -> Rows:
 
 
 def _validated(estimator: Any, X: Any, *, reset: bool) -> Any:
+    if isinstance(X, Stream | Batches) or is_dataset(X):
+        raise DataError(
+            "Here X must lie in memory, for its rows are taken in any order. Give an array of the "
+            "rows in question."
+        )
     X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
     if isinstance(X, list | tuple) and X and isinstance(X[0], np.ndarray) and X[0].ndim == 3:
         X = np.asarray(X)  # a list of images

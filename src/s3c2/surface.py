@@ -21,7 +21,7 @@ from s3c2 import published
 from s3c2.data.scaling import SCALES
 from s3c2.engine.callbacks import as_callbacks
 from s3c2.engine.inference import apply_to_rows
-from s3c2.engine.rows import Rows
+from s3c2.engine.rows import Rows, StreamedRows
 from s3c2.engine.task import History
 from s3c2.errors import (
     EmptyClustersWarning,
@@ -47,11 +47,12 @@ from s3c2.parameters import (
     check_verbose,
     torch_device,
 )
-from s3c2.reading import Reading, read_for_prediction
+from s3c2.reading import Reading, read_for_prediction, read_in_order
+from s3c2.sampled import MEMORY, Sampled
 from s3c2.saving import OWN, load_model, save_model
 
 # Not settings of the method: who watches, and where it runs.
-CIRCUMSTANCES = ("cache", "callbacks", "checkpoint", "device", "verbose")
+CIRCUMSTANCES = ("cache", "callbacks", "checkpoint", "device", "memory", "verbose")
 
 WEIGHT_BYTES = 16  # a weight, its gradient, and two numbers of the optimiser
 NETWORK_BYTES = 2**14  # Python's objects of a network, however small it is
@@ -81,6 +82,7 @@ class LinkEstimator(BaseEstimator, ABC):
     verbose: int = 1
     callbacks: Any = None
     checkpoint: str | os.PathLike[str] | None = None
+    memory: int = MEMORY
 
     # Both follow the rows when scikit-learn's metadata routing is switched on.
     __metadata_request__fit: ClassVar = {"links": True, "sample_id": True}
@@ -97,6 +99,7 @@ class LinkEstimator(BaseEstimator, ABC):
         check_verbose(self)
         as_callbacks(self.callbacks)
         check_path(self, "checkpoint")
+        check_number(self, "memory", 1, 2**62, whole=True)
 
     def _check_sizes(self, rows: Rows) -> None:
         """Refuse sizes that do not go with these rows, or with this machine."""
@@ -140,10 +143,18 @@ class LinkEstimator(BaseEstimator, ABC):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def _spread(self, sampled: Sampled) -> None:
+        """Say of all rows what was learned from some; there is nothing of the kind by default."""
+
     def _read(self, X: Any) -> Rows:
-        """The rows of an X to predict."""
+        """The rows of an X that lies in memory, or is mapped there."""
         check_is_fitted(self)
         return read_for_prediction(self, X)
+
+    def _in_order(self, X: Any) -> Rows | StreamedRows:
+        """The rows of an X to predict, wherever it lies."""
+        check_is_fitted(self)
+        return read_in_order(self, X)
 
     @property
     def scale_(self) -> str | None:
@@ -291,12 +302,12 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """The cluster of each row: (n,). The same for a row alone, in any batch and order."""
-        rows = self._read(X)
+        rows = self._in_order(X)
         return labels_of(self.network_, rows, self.verbose)
 
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """The posteriors p(k | x): (n, n_clusters)."""
-        rows = self._read(X)
+        rows = self._in_order(X)
         return apply_to_rows(self.network_, rows, "predicting", self.verbose)
 
     def score(
@@ -322,7 +333,7 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
                 "to fit: both then reach score. cross_validate_links does without."
             )
         check_links(links)
-        rows = self._read(X)
+        rows = self._in_order(X)
         links = links.resolve(rows.n, sample_id)
         if links.n_links == 0:
             raise LinksError("score needs at least one link, and got none.")
@@ -377,6 +388,9 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
         self.network_ = result.network
         self.history_: Any = result.history
 
+    def _spread(self, sampled: Sampled) -> None:
+        self.labels_ = labels_of(self.network_, self._in_order(sampled.whole), self.verbose)
+
     def _pack(self, saved: Saved) -> None:
         saved.put_array("labels", self.labels_.astype(np.int32))
         saved.put_network(self._stage, self.network_)
@@ -390,6 +404,6 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
         return ClusterResult(network, labels, saved.take_history(self._stage))
 
 
-def labels_of(network: nn.Module, rows: Rows, verbose: int) -> NDArray[np.int64]:
+def labels_of(network: nn.Module, rows: Rows | StreamedRows, verbose: int) -> NDArray[np.int64]:
     """The cluster of the highest posterior for each row: (n,)."""
     return apply_to_rows(network, rows, "predicting", verbose, lambda p: p.argmax(-1))

@@ -59,13 +59,35 @@ def read_text_columns(path: Path, columns: Sequence[str]) -> dict[str, list[str 
     }
 
 
-def read_numeric_columns(path: Path, columns: Sequence[str]) -> NDArray[np.float64]:
+def read_numeric_columns(path: Path, columns: Sequence[str]) -> NDArray[Any]:
     """Read columns as numbers, shape (rows, columns); missing values become NaN."""
     with _told_as_data():
         table = arrow.read_columns(path, columns, as_numbers=True)
-    X = np.empty((table.num_rows, len(columns)), dtype=np.float64)
+    return numbers_of(table, columns, numbers_type(table.schema, columns), path)
+
+
+def numbers_type(schema: Any, columns: Sequence[str]) -> type[np.floating[Any]]:
+    """The type that holds these columns of a table: float32 if it holds all of them exactly."""
+    import pyarrow as pa
+
+    short = (pa.float32(), pa.float16(), pa.bool_(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16())
+    return np.float32 if all(schema.field(name).type in short for name in columns) else np.float64
+
+
+def numbers_of(
+    table: Any,
+    columns: Sequence[str],
+    dtype: type[np.floating[Any]],
+    path: Path | str,
+    first: int = 0,
+) -> NDArray[Any]:
+    """Columns of a pyarrow table or batch as numbers, shape (rows, columns).
+
+    ``first`` is the number of the first row in the file.
+    """
+    X = np.empty((table.num_rows, len(columns)), dtype=dtype)
     for place, name in enumerate(columns):
-        X[:, place] = _numbers(table.column(name), path, name)
+        X[:, place] = _numbers(table.column(name), path, name, first)
     return X
 
 
@@ -87,10 +109,12 @@ def _told_as_data() -> Iterator[None]:
         raise DataError(str(error)) from None
 
 
-def _numbers(column: Any, path: Path, name: str) -> NDArray[np.float64]:
+def _numbers(column: Any, path: Path | str, name: str, first: int) -> NDArray[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if column.type in (pa.float32(), pa.float64()) and not column.null_count:
+        return np.asarray(column.to_numpy())
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         missing = pc.is_in(column, value_set=pa.array(["", "NA", "N/A", "NaN", "nan", "null"]))
         column = pc.if_else(missing, pa.scalar(None, column.type), column)
@@ -103,9 +127,9 @@ def _numbers(column: Any, path: Path, name: str) -> NDArray[np.float64]:
             return np.asarray(numbers.to_numpy(), dtype=np.float64)
     row, value = _first_bad_value(_values(column, path, name))
     raise DataError(
-        f"{path}: column {name!r} is not numeric: row {row} (the first is 0) holds {value!r}. "
-        f"Leave the column out with {named('drop', name)}, or give {named('id_column', name)} if "
-        f"it holds the rows' ids."
+        f"{path}: column {name!r} is not numeric: row {first + row} (the first is 0) holds "
+        f"{value!r}. Leave the column out with {named('drop', name)}, or give "
+        f"{named('id_column', name)} if it holds the rows' ids."
     )
 
 
@@ -120,7 +144,7 @@ def _first_bad_value(values: list[Any]) -> tuple[int, str]:
     return 0, str(values[0])[:40]
 
 
-def _values(column: Any, path: Path, name: str) -> list[Any]:
+def _values(column: Any, path: Path | str, name: str) -> list[Any]:
     """The values of a pyarrow column, which is checked only now: damaged text shows here."""
     try:
         values: list[Any] = column.to_pylist()

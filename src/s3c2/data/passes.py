@@ -28,8 +28,11 @@ def rows_of_chunk(X: Any) -> int:
     return max(1, CHUNK_BYTES // max(1, int(np.prod(X.shape[1:])) * 8))
 
 
-def check_finite(X: Any, column_names: Any = None, what: str = "X") -> None:
-    """Refuse NaN, infinity and what float32 cannot hold, naming the first place in `what`."""
+def check_finite(X: Any, column_names: Any = None, what: str = "X", first: int = 0) -> None:
+    """Refuse NaN, infinity and what float32 cannot hold, naming the first place in `what`.
+
+    ``first`` is the number of the first row of X, where X is a part of something.
+    """
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind not in "f" or values.size == 0:
         return
@@ -43,6 +46,7 @@ def check_finite(X: Any, column_names: Any = None, what: str = "X") -> None:
         if sparse.issparse(X):
             row = int(np.searchsorted(X.indptr, place[0], side="right")) - 1
             place = (row, int(X.indices[place[0]]))
+        place = (first + place[0], *place[1:])
         found = "NaN" if np.isnan(value) else "infinity" if np.isinf(value) else f"{value:g}"
         remedy = (
             "Fill in or leave out such rows (scikit-learn's SimpleImputer does)."

@@ -63,7 +63,9 @@ def _share_one_range(low: NDArray[np.float64], high: NDArray[np.float64]) -> boo
     return bool(same.mean() >= SHARING and np.median(reach) >= reach.max() / 2)
 
 
-def check_scaled(X: Any, scaling: Scaling, column_names: Any = None, what: str = "X") -> None:
+def check_scaled(
+    X: Any, scaling: Scaling, column_names: Any = None, what: str = "X", first: int = 0
+) -> None:
     """Refuse finite numbers that a scaling learned on other rows takes beyond float32."""
     if isinstance(scaling, Topics):
         return  # a row comes out with the same length, whatever its numbers
@@ -73,7 +75,7 @@ def check_scaled(X: Any, scaling: Scaling, column_names: Any = None, what: str =
         if float(scaled.max(initial=0)) <= FLOAT32_MAX:
             continue
         bad = np.argwhere(scaled > FLOAT32_MAX)[0]
-        at = in_words((start + int(bad[0]), *map(int, bad[1:])), column_names)
+        at = in_words((first + start + int(bad[0]), *map(int, bad[1:])), column_names)
         raise DataError(
             f"{what} holds {chunk[tuple(bad)]:g} at {at}, which is too far beyond the values that "
             f"the scaling was learned on. Correct or leave out such rows. Rows count from 0."

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from s3c2.engine.progress import Progress
-from s3c2.engine.rows import Rows
+from s3c2.engine.rows import Rows, StreamedRows
 
 VECTOR_BATCH = 1024
 IMAGE_BATCH = 256
@@ -24,34 +24,52 @@ GPU_BATCHES = 8  # of them at once on a GPU, where rows are small
 GPU_NUMBERS = 2**24  # in all rows of a batch there
 
 
-def batches(network: nn.Module, rows: Rows) -> Iterator[tuple[int, Tensor]]:
-    """Yield (first row number, the network's output for the rows from there on)."""
+def batch_size(rows: Rows | StreamedRows) -> int:
+    """Rows that go through a network at a time."""
     size = VECTOR_BATCH if len(rows.shape) == 1 else IMAGE_BATCH
     if rows.device.type == "cuda":
         size = max(size, min(size * GPU_BATCHES, GPU_NUMBERS // math.prod(rows.shape)))
-    if any(weights.device != rows.device for weights in network.parameters()):
-        network.to(rows.device)
+    return size
+
+
+def batches(network: nn.Module, rows: Rows | StreamedRows) -> Iterator[tuple[int, Tensor]]:
+    """Yield (first row number, the network's output for the rows from there on)."""
+    size = batch_size(rows)
+    ready_for(network, rows.device)
+    start = 0
+    for x in rows.in_order(size):
+        yield start, outputs_of(network, x, size)
+        start += len(x)
+
+
+def ready_for(network: nn.Module, device: torch.device) -> None:
+    """Put the network onto the device, and let it compute without dropout."""
+    if any(weights.device != device for weights in network.parameters()):
+        network.to(device)
     if network.training:
         network.eval()
-    for start in range(0, rows.n, size):
-        x = rows.block(start, min(start + size, rows.n))
-        n = len(x)
-        if n < size:
-            x = torch.cat([x, x.new_zeros(size - n, *x.shape[1:])])
-        with torch.inference_mode():
-            yield start, network(x)[:n]
+
+
+def outputs_of(network: nn.Module, x: Tensor, size: int) -> Tensor:
+    """The network's output for at most ``size`` rows, computed as if there were so many."""
+    n = len(x)
+    if n < size:
+        x = torch.cat([x, x.new_zeros(size - n, *x.shape[1:])])
+    with torch.inference_mode():
+        out: Tensor = network(x)[:n]
+    return out
 
 
 def apply_to_rows(
     network: nn.Module,
-    rows: Rows,
+    rows: Rows | StreamedRows,
     what: str,
     verbose: int,
     then: Callable[[Tensor], Tensor] = lambda out: out,
 ) -> NDArray[Any]:
     """The network's output for every row, each batch passed through ``then`` first."""
     result: NDArray[Any] | None = None
-    with Progress(what, rows.n, verbose) as progress:
+    with Progress(what, rows.n, verbose, per_second="rows") as progress:
         for start, out in batches(network, rows):
             block = then(out).cpu().numpy()
             if result is None:

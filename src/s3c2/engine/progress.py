@@ -18,6 +18,13 @@ LINE_EVERY = 10.0
 class Progress:
     """Show how far a named piece of work is.
 
+    Parameters
+    ----------
+    what : the work
+    total : how much there is to do
+    verbose : 0 shows nothing
+    per_second : what is counted, such as "rows", if its speed is to be shown
+
     Examples
     --------
     >>> with Progress("reading", total=3, verbose=0) as progress:
@@ -25,10 +32,13 @@ class Progress:
     ...         progress.update(done + 1)
     """
 
-    def __init__(self, what: str, total: int, verbose: int = 1) -> None:
+    def __init__(
+        self, what: str, total: int, verbose: int = 1, *, per_second: str | None = None
+    ) -> None:
         self.what = what
         self.total = total
         self.verbose = verbose
+        self.per_second = per_second
         self.began = time.monotonic()
         self.next = self.began + PATIENCE if verbose else float("inf")
         self._bar: Any = None
@@ -42,6 +52,8 @@ class Progress:
         now = time.monotonic()
         if now < self.next:
             return
+        if self.per_second is not None:
+            note = f"{done / (now - self.began):,.0f} {self.per_second} a second"
         if self._bar is None and sys.stderr.isatty():
             self._bar = _rich_bar()
             if self._bar is not None:

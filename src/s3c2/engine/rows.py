@@ -7,6 +7,7 @@ drawn: only the batch is made dense, scaled and turned into float32.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from s3c2.data.passes import CHUNK_BYTES, chunks
-from s3c2.data.scaling import Scaling
+from s3c2.data.passes import CHUNK_BYTES, FLOAT32_MAX, chunks
+from s3c2.data.scaling import Scaling, check_scaled
+from s3c2.data.streams import Part, Stream
+from s3c2.engine.ahead import ahead
 from s3c2.engine.kernels.steps import has_kernels, take_rows
 
 RESIDENT_SHARE = 0.4  # of a GPU's free memory, for X
@@ -112,6 +115,11 @@ class Rows:
             return self._tensor(self.X[start:stop])
         return self._tensor(self.X[self.numbers[start:stop]])
 
+    def in_order(self, size: int) -> Iterator[Tensor]:
+        """All rows from the first on, so many at a time."""
+        for start in range(0, self.n, size):
+            yield self.block(start, min(start + size, self.n))
+
     def subset(self, index: NDArray[np.int64]) -> Rows:
         """These rows alone, numbered from 0; nothing is copied."""
         numbers = index if self.numbers is None else self.numbers[index]
@@ -132,6 +140,53 @@ class Rows:
         if x.base is not None:  # a view of what the caller gave, which no network may write to
             x = x.copy()
         return torch.from_numpy(x).to(self.device).reshape(len(x), *self.shape)
+
+
+class StreamedRows:
+    """Rows that are read in order, as often as they are asked for, and are never all in memory.
+
+    Parameters
+    ----------
+    stream : where they come from
+    shape, scaling, device : as of Rows
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        shape: tuple[int, ...],
+        scaling: Scaling | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.stream = stream
+        self.shape = shape
+        self.scaling = scaling
+        self.device = torch.device(device)
+        self.n = stream.n
+
+    def in_order(self, size: int) -> Iterator[Tensor]:
+        """All rows from the first on, at most so many at a time."""
+        for _, _, x in self.blocks(self.stream.parts):
+            for start in range(0, len(x), size):
+                yield x[start : start + size].to(self.device)
+
+    def blocks(self, parts: Iterable[Part]) -> Iterator[tuple[Part, Any, Tensor]]:
+        """The blocks of some parts, read ahead: the part, the ids, and the rows for a network."""
+        read = ((part, block) for part in parts for block in self.stream.blocks_of(part))
+        return ahead(
+            (part, block.ids, self._tensor(block.X, part.source, block.first))
+            for part, block in read
+        )
+
+    def _tensor(self, x: NDArray[Any], source: str, first: int) -> Tensor:
+        if self.scaling is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                scaled = self.scaling.apply(x)
+            if not (scaled.max() <= FLOAT32_MAX and scaled.min() >= -FLOAT32_MAX):
+                check_scaled(x, self.scaling, self.stream.columns, source, first)
+            x = scaled
+        x = np.array(x, dtype=np.float32)  # a copy: no network may write to what a user gave
+        return torch.from_numpy(x).reshape(len(x), *self.shape)
 
 
 def _free_memory() -> int:
