@@ -15,6 +15,7 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
+from s3c2.data.streams import is_dataset
 from s3c2.engine.callbacks import as_callbacks
 from s3c2.engine.checkpoint import Checkpoint, digest_of_links, fingerprint
 from s3c2.engine.progress import say
@@ -112,7 +113,7 @@ def begin(
     some = sampled(X, links, sample_id, int(first.memory), first.verbose)
     if some is not None:
         tell(some, int(first.memory), first.verbose)
-    columns = None if some is None else some.whole.columns
+    columns = some.whole.columns if some is not None and is_dataset(X) else None
     reading, rows, choices = read_for_fit(first, X if some is None else some.X, columns)
     chosen = [model._with_network(reading) for model in models]
     chosen[0]._check_sizes(rows)

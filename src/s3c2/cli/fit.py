@@ -10,24 +10,27 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from s3c2.cli.data_options import PATH, data_options, read_links, refuse_contradictions
+from s3c2.cli.data_options import PATH, data_options
 from s3c2.cli.messages import Interrupted, example, print_json, say, settings_as_given
 from s3c2.cli.outputs import (
+    LeftOut,
     check_matplotlib,
     check_model_folder,
     check_writable_file,
     label_table,
     output_folder,
+    write_label_parts,
 )
+from s3c2.cli.seen import Seen
 from s3c2.cli.summary import summary_of, tell
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
-    from s3c2.data import Data
     from s3c2.links import Links
     from s3c2.report import Answers
 
 MODEL, LABELS, REPORT = "model", "labels.csv", "report.html"
+LABELS_FOLDER = "labels"  # of data past memory
 CHECKPOINT = "checkpoint.safetensors"
 
 
@@ -160,6 +163,20 @@ def number_or_word(value: str) -> float | str:
     help="Let CluNet learn in a step from all pairs of N rows; fewer are faster where the network "
     "is slow.  [default: 200; as published 1,000 random pairs]",
 )
+@click.option(
+    "--memory",
+    type=click.IntRange(min=1),
+    default=512,
+    show_default=True,
+    metavar="MIB",
+    help="Memory for rows in training, in MiB. Of larger Parquet and NPY data, and of folders of "
+    "Parquet files, the training sees the linked rows and a uniform sample within it.",
+)
+@click.option(
+    "--skip-damaged",
+    is_flag=True,
+    help="Leave out Parquet files of a folder that are damaged or lack a column, and count them.",
+)
 @click.option("--no-report", is_flag=True, help="Write no report.html.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress and no messages.")
@@ -173,6 +190,8 @@ def fit(
     drop: tuple[str, ...],
     scale: str,
     contradictions: Literal["raise", "drop"],
+    memory: int,
+    skip_damaged: bool,
     no_report: bool,
     as_json: bool,
     quiet: bool,
@@ -180,10 +199,11 @@ def fit(
 ) -> None:
     """Learn clusters of DATA from links, and write labels, model and report.
 
-    DATA is a CSV, Parquet, NPY or NPZ file, or a folder of pictures. LINKS is a CSV, JSON Lines or
-    Parquet file with the columns a, b and link, which is must or cannot; a and b are ids, or row
-    numbers from 0. OUT gets labels.csv, model/ and report.html. A fit that was interrupted goes
-    on where it was when the same command is given again.
+    DATA is a CSV, Parquet, NPY or NPZ file, a folder of Parquet files, or a folder of pictures.
+    LINKS is a CSV, JSON Lines or Parquet file with the columns a, b and link, which is must or
+    cannot; a and b are ids, or row numbers from 0. OUT gets labels.csv, model/ and report.html; of
+    data past memory the folder labels/ with Parquet parts in place of labels.csv. A fit that was
+    interrupted goes on where it was when the same command is given again.
     """
     _check_clusters(n_clusters)
     if links_file is None:
@@ -196,25 +216,32 @@ def fit(
         from s3c2.data import prepare
         from s3c2.report import Answers
 
-        rows, preparation = prepare(data, id_column=id_column, text_column=text_column, drop=drop)
+        left_out = LeftOut(quiet)
+        rows, preparation = prepare(
+            data, id_column=id_column, text_column=text_column, drop=drop, memory=memory * 2**20,
+            refused=left_out.note if skip_damaged else None,
+        )  # fmt: skip
         _check_clusters(n_clusters, rows.n_rows)
-        links, n_left_out = _links_for(rows, links_file, contradictions, quiet)
-        _warn_of_too_many_groups(links, n_clusters, rows.names)
+        verbose = 0 if quiet else 1
+        seen = Seen.of(rows, links_file, contradictions, memory * 2**20, verbose)
+        _warn_of_too_many_groups(seen.given, n_clusters, seen.whole_names)
         scaling = {"none": None, "auto": preparation.usual_scale}.get(scale, scale)
-        shared = {"scale": scaling, "contradictions": contradictions, "verbose": 0 if quiet else 1}
-        model = _new_model(n_clusters, rows.X, settings, shared)
+        shared = {"scale": scaling, "contradictions": contradictions, "verbose": verbose}
+        model = _new_model(n_clusters, seen.X, settings, shared)
         if not quiet and not (out / CHECKPOINT).exists():
-            _tell_how_long(model, rows, links)
-        _train(model, rows, links, out / CHECKPOINT)
+            _tell_how_long(model, seen)
+        _train(model, seen, out / CHECKPOINT)
         model.preparation_ = preparation.to_json()
-        answers = Answers(model, rows.X, links)
-        outputs = _write(out, rows, answers, title=data.stem, report=not no_report)
+        answers = Answers(model, seen.X, seen.links, seen.numbers)
+        outputs = _write(out, seen, answers, title=data.stem, report=not no_report)
     summary = {
         **summary_of(answers),
-        "links_left_out": n_left_out,
+        "links_left_out": seen.n_left_out,
         "seconds": round(time.monotonic() - began, 1),
         "outputs": outputs,
     }
+    if skip_damaged:
+        summary["left_out"] = len(left_out.errors)
     if as_json:
         print_json(summary)
     tell(summary, quiet)
@@ -258,35 +285,14 @@ def _check_outputs(out: Path, *, report: bool) -> None:
         check_writable_file(out / name)
 
 
-def _links_for(
-    rows: Data, path: Path | None, contradictions: str, quiet: bool
-) -> tuple[Links, int]:
-    """The links of the file, and how many contradictory ones were left out if not refused."""
-    from s3c2.links import Links
-
-    if path is None:
-        return Links(must=[], cannot=[], n_samples=rows.n_rows), 0
-    links = read_links(path, ids=rows.ids, n_rows=rows.n_rows)
-    if contradictions == "raise":
-        refuse_contradictions(links, path)
-        return links, 0
-    kept, n_dropped = links.without_contradictions()
-    if n_dropped:
-        say(
-            f"{n_dropped:,} of {links.n_links:,} links were left out, since they exclude each "
-            f"other; 's3c2 links check {path}' shows which.",
-            quiet=quiet,
-        )
-    return kept, n_dropped
-
-
-def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str]) -> None:
+def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str] | None) -> None:
     """Say it as the core does, but with the user's ids and options."""
     from s3c2.errors import TooFewClustersWarning
 
     rows = links.cannot_clique(n_clusters)
     if rows is not None:
-        shown = ", ".join(names[row] for row in rows[:12]) + (" …" if len(rows) > 12 else "")
+        some = [str(row) if names is None else names[row] for row in rows[:12]]
+        shown = ", ".join(some) + (" …" if len(rows) > 12 else "")
         warnings.warn(
             f"The links ask for at least {len(rows)} clusters, and -k is {n_clusters}: the rows "
             f"{shown} are all cannot-linked to each other. Raise -k, or check these links.",
@@ -335,20 +341,20 @@ def _network_for(network: str, X: Any) -> str:
     return network_kind(network, images.shape[1:])[0]
 
 
-def _tell_how_long(model: S3C2, rows: Data, links: Links) -> None:
+def _tell_how_long(model: S3C2, seen: Seen) -> None:
     """Say beforehand how long a long fit will take, and what would be faster."""
     from s3c2.cli.forecast import forecast, in_words
     from s3c2.parameters import torch_device
 
     with settings_as_given():
         on_cpu = torch_device(model.device).type == "cpu"
-        seconds, kind = forecast(model, rows.X, links)
+        seconds, kind = forecast(model, seen.X, seen.links)
     words = in_words(seconds, kind == "convolutional", on_cpu)
     if words is not None:
         say(words)
 
 
-def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
+def _train(model: S3C2, seen: Seen, checkpoint: Path) -> None:
     from s3c2.errors import (
         EmptyClustersWarning,
         NoLinksWarning,
@@ -362,7 +368,7 @@ def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
             # Said elsewhere, in the words of the command line.
             for said in (NoLinksWarning, TooFewClustersWarning, EmptyClustersWarning):
                 warnings.simplefilter("ignore", said)
-            model.fit(rows.X, links=links)
+            model.fit(seen.sampled or seen.X, links=seen.given)
     except OtherFitError:
         raise OtherFitError(
             f"{checkpoint} was left by an interrupted fit with other settings, data or links. "
@@ -377,13 +383,17 @@ def _train(model: S3C2, rows: Data, links: Links, checkpoint: Path) -> None:
     model.set_params(checkpoint=None)
 
 
-def _write(out: Path, rows: Data, answers: Answers, *, title: str, report: bool) -> dict[str, str]:
+def _write(out: Path, seen: Seen, answers: Answers, *, title: str, report: bool) -> dict[str, str]:
     """Write the model first, so that the training is not lost when a later output fails."""
     from s3c2.errors import StorageError
     from s3c2.files.tables import write_table
 
     def write_labels(path: Path) -> None:
-        write_table(path, label_table(answers.posteriors, rows.names))
+        write_table(path, label_table(answers.posteriors, seen.names))
+
+    def write_parts(path: Path) -> None:
+        assert seen.sampled is not None
+        write_label_parts(path, answers.model, out / MODEL, seen.sampled.whole)
 
     def write_page(path: Path) -> None:
         from s3c2.report import write_report
@@ -393,13 +403,17 @@ def _write(out: Path, rows: Data, answers: Answers, *, title: str, report: bool)
             answers.model,
             answers.X,
             answers.links,
-            ids=rows.names,
+            ids=seen.names,
             title=title,
-            texts=rows.texts,
+            texts=seen.texts,
             answers=answers,
         )
 
-    steps: dict[str, Callable[[Path], None]] = {MODEL: answers.model.save, LABELS: write_labels}
+    steps: dict[str, Callable[[Path], None]] = {MODEL: answers.model.save}
+    if seen.sampled is None:
+        steps[LABELS] = write_labels
+    else:
+        steps[LABELS_FOLDER] = write_parts
     if report:
         steps[REPORT] = write_page
     written: dict[str, str] = {}

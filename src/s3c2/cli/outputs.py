@@ -8,19 +8,52 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from s3c2.errors import MissingExtraError, S3C2Error, StorageError
+from s3c2.cli.messages import say
+from s3c2.errors import DataError, MissingExtraError, S3C2Error, StorageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from s3c2 import S3C2
+    from s3c2.data.streams import Stream
+
 
 def label_table(posteriors: NDArray[Any], names: Sequence[str]) -> dict[str, Sequence[Any]]:
     """List id, cluster and probability of every row."""
-    return {
-        "id": names,
-        "cluster": posteriors.argmax(axis=1).tolist(),
-        "probability": [round(p, 6) for p in posteriors.max(axis=1).tolist()],
-    }
+    import numpy as np
+    import torch
+
+    from s3c2.labelling import label_columns, top_of
+
+    top = top_of(torch.from_numpy(np.asarray(posteriors))).numpy()
+    columns = label_columns(top, np.array(names, dtype=object), 0)
+    return {name: values.tolist() for name, values in columns.items()}
+
+
+class LeftOut:
+    """Parts that could not be read, told of as they are met."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.errors: list[DataError] = []
+
+    def note(self, error: DataError) -> None:
+        self.errors.append(error)
+        say(f"Left out: {error}", quiet=self.quiet)
+
+    def in_words(self) -> str:
+        n = len(self.errors)
+        return "" if n == 0 else f"; {n:,} {'part was' if n == 1 else 'parts were'} left out"
+
+
+def write_label_parts(path: Path, model: S3C2, model_folder: Path, data: Stream) -> None:
+    """Write the labels of data past memory as Parquet parts, in place of an earlier fit's."""
+    from s3c2.files.parts_folder import NOTE
+    from s3c2.labelling import Labelling, folder_of_run
+
+    for old in (path / NOTE, *path.glob("part-*.parquet")):
+        old.unlink(missing_ok=True)
+    Labelling(model, data).into_folder(folder_of_run(path, model_folder, data), model.verbose)
 
 
 def check_table_name(path: Path) -> None:
@@ -33,6 +66,11 @@ def check_table_name(path: Path) -> None:
             f"Give such a name."
         )
     check_writable_file(path)
+
+
+def is_parts_folder(path: Path) -> bool:
+    """Whether this names a folder for parts, and not a table."""
+    return path.is_dir() or path.suffix == ""
 
 
 def check_writable_file(path: Path) -> None:

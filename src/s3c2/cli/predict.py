@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from s3c2.cli.data_options import PATH
-from s3c2.cli.messages import example, print_json, say, settings_as_given
-from s3c2.cli.outputs import check_table_name, label_table
+from s3c2.cli.messages import Interrupted, example, print_json, say, settings_as_given
+from s3c2.cli.outputs import LeftOut, check_table_name, is_parts_folder, output_folder
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
-    from s3c2.data import Data
+    from s3c2.data import Preparation
+    from s3c2.data.streams import Stream
+    from s3c2.errors import DataError
+    from s3c2.files.parts_folder import PartsFolder
+    from s3c2.labelling import Labelling
 
 STDOUT = Path("-")
 
@@ -22,6 +27,7 @@ STDOUT = Path("-")
     epilog=example(
         "s3c2 predict out new_plants.csv -o new_labels.csv",
         "s3c2 predict out new_plants.csv | head",
+        "s3c2 predict out parquet_folder -o labels_folder",
     )
 )
 @click.argument("model_folder", metavar="MODEL", type=PATH)
@@ -31,17 +37,24 @@ STDOUT = Path("-")
     "out",
     type=PATH,
     default=STDOUT,
-    help="CSV, JSON Lines or Parquet file, by its ending. Without it CSV goes to stdout.",
+    help="CSV, JSON Lines or Parquet file, by its ending; without an ending a folder for Parquet "
+    "parts, which the same command completes after an interruption. By default CSV goes to stdout.",
 )
 @click.option("--id-column", metavar="NAME", help="Column with the ids, if not that of fit.")
+@click.option(
+    "--skip-damaged",
+    is_flag=True,
+    help="Leave out Parquet files that are damaged or lack a column, and count them.",
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, …")
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON; needs -o FILE.")
-@click.option("--quiet", is_flag=True, help="No messages.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON; needs -o.")
+@click.option("--quiet", is_flag=True, help="No progress and no messages.")
 def predict(
     model_folder: Path,
     data: Path,
     out: Path,
     id_column: str | None,
+    skip_damaged: bool,
     device: str,
     as_json: bool,
     quiet: bool,
@@ -49,27 +62,59 @@ def predict(
     """Assign the rows of DATA to the clusters of MODEL.
 
     MODEL is the folder that fit wrote, or the model folder in it. DATA is raw data of the same
-    kind as in fit: scaling, vocabulary, image size and column names come from the model. The
-    result has the columns id, cluster and probability.
+    kind as in fit, or a folder of Parquet files: scaling, vocabulary, image size and column names
+    come from the model. Rows are read and written piece by piece, in order. The result has the
+    columns id, cluster and probability.
     """
-    if out != STDOUT:
-        check_table_name(out)
-    elif as_json:
+    into_folder = out != STDOUT and is_parts_folder(out)
+    if out == STDOUT and as_json:
         raise click.UsageError("--json prints to stdout, where the labels go: give -o FILE.")
+    if out != STDOUT and not into_folder:
+        check_table_name(out)
     from s3c2 import S3C2
-    from s3c2.files.tables import table_bytes, write_table
+    from s3c2.labelling import Labelling, folder_of_run
 
+    left_out = LeftOut(quiet)
+    refused = left_out.note if skip_damaged else None
+    verbose = 0 if quiet or out == STDOUT else 1
     with settings_as_given():
-        model = S3C2.load(_model_folder(model_folder), device=device)
-        rows = _prepare(model, data, id_column)
-        table = label_table(model.predict_proba(rows.X), rows.names)
+        place = _model_folder(model_folder)
+        model = S3C2.load(place, device=device)
+        stream = _stream(model, data, id_column, refused)
+        labelling = Labelling(model, stream)
+        if into_folder:
+            with output_folder(out):
+                folder = folder_of_run(out, place, stream)
+                n_rows = _into_folder(labelling, folder, verbose, refused)
+        else:
+            n_rows = _into_table(labelling, out, verbose)
     if out == STDOUT:
-        click.echo(table_bytes(table), nl=False)
         return
-    write_table(out, table)
     if as_json:
-        print_json({"rows": rows.n_rows, "output": str(out)})
-    say(f"{rows.n_rows:,} rows written to {out}.", quiet=quiet or as_json)
+        left = {"left_out": len(left_out.errors)} if skip_damaged else {}
+        print_json({"rows": n_rows, "output": str(out), **left})
+    say(f"{n_rows:,} rows written to {out}{left_out.in_words()}.", quiet=quiet or as_json)
+
+
+def _into_folder(labelling: Labelling, folder: PartsFolder, verbose: int, refused: Any) -> int:
+    n_there = len(folder.sizes) - len(folder.missing())
+    if n_there:
+        say(f"{n_there:,} of {len(folder.sizes):,} parts are there already.", quiet=not verbose)
+    try:
+        return labelling.into_folder(folder, verbose, refused)
+    except KeyboardInterrupt:
+        raise Interrupted("Interrupted. The same command goes on from there.") from None
+
+
+def _into_table(labelling: Labelling, out: Path, verbose: int) -> int:
+    from s3c2.files.growing import growing_table, growing_text
+
+    if out == STDOUT:
+        return labelling.into_table(
+            growing_text(lambda content: click.echo(content, nl=False)), verbose
+        )
+    with growing_table(out) as add:
+        return labelling.into_table(add, verbose)
 
 
 def _model_folder(folder: Path) -> Path:
@@ -78,18 +123,27 @@ def _model_folder(folder: Path) -> Path:
     return inside if inside.is_dir() else folder
 
 
-def _prepare(model: S3C2, path: Path, id_column: str | None) -> Data:
+def _stream(
+    model: S3C2, path: Path, id_column: str | None, refused: Callable[[DataError], None] | None
+) -> Stream:
     from s3c2.data import preparation_from_json
     from s3c2.data.arrays import ArrayPreparation
+    from s3c2.data.tables import TablePreparation
     from s3c2.errors import DataError
 
+    names = model.reading_.feature_names_in
+    preparation: Preparation
     if model.preparation_ is not None:
         preparation = preparation_from_json(model.preparation_)
-        return preparation.apply(path, id_column=id_column, scaling=model.reading_.scaling)
-    if path.suffix.lower() not in (".npy", ".npz"):
+    elif names is not None:
+        preparation = TablePreparation(tuple(map(str, names)))
+    elif path.suffix.lower() in (".npy", ".npz"):
+        preparation = ArrayPreparation(row_shape=model.reading_.input_shape)
+    else:
         raise DataError(
             f"{path}: this model was saved from Python and does not say how raw data is prepared. "
             f"Give an NPY or NPZ file of rows as fit got them."
         )
-    preparation = ArrayPreparation(row_shape=model.reading_.input_shape)
-    return preparation.apply(path, id_column=id_column, scaling=model.reading_.scaling)
+    return preparation.stream(
+        path, id_column=id_column, scaling=model.reading_.scaling, refused=refused
+    )

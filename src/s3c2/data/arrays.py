@@ -14,6 +14,7 @@ from s3c2.data.data import Data, Preparation, check_finite
 from s3c2.data.passes import chunks
 from s3c2.data.scaling import Scaling
 from s3c2.data.straight import Straight
+from s3c2.data.streams import Stream, array_stream, is_memory_mapped
 from s3c2.errors import DataError
 from s3c2.naming import named
 
@@ -44,13 +45,16 @@ class ArrayPreparation(Preparation):
         return "auto" if len(self.row_shape) == 1 else None
 
     @classmethod
-    def learn(cls, path: Path) -> tuple[Data, ArrayPreparation]:
+    def learn(cls, path: Path, memory: int | None = None) -> tuple[Data, ArrayPreparation]:
         """Two dimensions are a table, three and four are images.
 
         Images of bytes are divided by 255; others are mapped by their smallest and largest value.
+        What takes more than ``memory`` bytes comes as a stream.
         """
         X = read_array(path)
-        check_finite(X, path)
+        is_large = memory is not None and is_memory_mapped(X) and X.nbytes > memory
+        if not is_large:
+            check_finite(X, path)
         shift: float | None = None
         factor: float | None = None
         if X.ndim > 2:
@@ -59,6 +63,8 @@ class ArrayPreparation(Preparation):
                 learned = Straight.learn("together", X)
                 shift, factor = float(learned.shift), float(learned.factor)
         preparation = cls(X.shape[1:], shift, factor, is_channels_last(X.shape))
+        if is_large:
+            return Data(array_stream(X, str(path), preparation._prepared)), preparation
         return Data(preparation._prepared(X)), preparation
 
     def apply(
@@ -66,6 +72,24 @@ class ArrayPreparation(Preparation):
     ) -> Data:
         """Check the shape of the rows, and map images as those of ``fit``."""
         refuse_id_column(path, id_column)
+        X = self._read(path)
+        own = self._mapping()
+        check_finite(X, path, scaling=scaling if own is None else own)
+        return Data(self._prepared(X))
+
+    def stream(
+        self,
+        path: Path,
+        *,
+        id_column: str | None = None,
+        scaling: Scaling | None = None,
+        refused: Any = None,
+    ) -> Stream:
+        """Rows of a memory-mapped file are read block by block."""
+        refuse_id_column(path, id_column)
+        return array_stream(self._read(path), str(path), self._prepared)
+
+    def _read(self, path: Path) -> NDArray[Any]:
         X = read_array(path)
         X = X if self.channels_last else channels_first(X)
         if X.shape[1:] != self.row_shape:
@@ -73,9 +97,7 @@ class ArrayPreparation(Preparation):
                 f"{path}: each row has shape {X.shape[1:]}, and the model was fitted on rows of "
                 f"shape {self.row_shape}. Give data of the same columns or image size."
             )
-        own = self._mapping()
-        check_finite(X, path, scaling=scaling if own is None else own)
-        return Data(self._prepared(X))
+        return X
 
     def _mapping(self) -> Scaling | None:
         if self.shift is None or self.factor is None:

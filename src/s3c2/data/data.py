@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from s3c2.data import passes
 from s3c2.data.scaling import Scaling, check_scaled
+from s3c2.data.streams import Stream, memory_stream
 from s3c2.errors import DataError
 from s3c2.naming import named
 
@@ -26,7 +28,7 @@ class Data:
 
     Attributes
     ----------
-    X : ndarray or SciPy sparse matrix, one entry a row
+    X : ndarray or SciPy sparse matrix, one entry a row; a Stream where that would be too large
     ids : list of str, or None when rows are known by their number, 0 to n - 1
     texts : list of str, or None; each row's text, for the report
     """
@@ -37,7 +39,7 @@ class Data:
 
     @property
     def n_rows(self) -> int:
-        return int(self.X.shape[0])
+        return self.X.n if isinstance(self.X, Stream) else int(self.X.shape[0])
 
     @property
     def names(self) -> list[str]:
@@ -67,6 +69,22 @@ class Preparation(ABC):
         id_column : column with the ids, if not that of ``fit``
         scaling : of the model, to refuse numbers that it cannot scale; X is not scaled here
         """
+
+    def stream(
+        self,
+        path: Path,
+        *,
+        id_column: str | None = None,
+        scaling: Scaling | None = None,
+        refused: Callable[[DataError], None] | None = None,
+    ) -> Stream:
+        """Prepare raw data block by block where its kind can be read so; by default all at once.
+
+        ``refused`` is told of files of a folder that are damaged or lack a column, which are then
+        left out; by default they are an error.
+        """
+        data = self.apply(path, id_column=id_column, scaling=scaling)
+        return memory_stream(data.X, data.ids, str(path))
 
     @property
     @abstractmethod

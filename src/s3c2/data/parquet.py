@@ -103,6 +103,20 @@ def parquet_stream(
     refused : told of each file that is damaged or lacks a column, which is then left out; by
         default the first such file is an error
     """
+    return _stream(_fragments(path), columns, id_column, drop, refused, str(path))
+
+
+def first_names(path: Path) -> list[str]:
+    """The columns of the first file that can be read."""
+    for fragment in _fragments(path):
+        try:
+            return list(_schema(fragment, str(path)).names)
+        except DataError:
+            continue
+    return []
+
+
+def _fragments(path: Path) -> Any:
     dataset = _pyarrow_dataset()
     files = sorted(_files(path)) if path.is_dir() else [path]
     found = dataset.FileSystemDataset.from_paths(
@@ -111,7 +125,7 @@ def parquet_stream(
         filesystem=_local(),
         schema=_no_schema(),
     )
-    return _stream(found.get_fragments(), columns, id_column, drop, refused, str(path))
+    return found.get_fragments()
 
 
 def dataset_stream(

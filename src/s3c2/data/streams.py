@@ -28,12 +28,12 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    X : (rows, *row_shape)
+    X : (rows, *row_shape), an array or a CSR matrix
     ids : their ids as a pyarrow or NumPy array, or None
     first : the number of the first of them, in its part's source
     """
 
-    X: NDArray[Any]
+    X: Any
     ids: Any
     first: int
 
@@ -77,6 +77,12 @@ class Stream:
         return sum(part.n_rows for part in self.parts)
 
     @property
+    def first_rows(self) -> list[int]:
+        """The number of the first row of each part among all rows."""
+        ends = np.cumsum([0, *(part.n_rows for part in self.parts)])
+        return [int(end) for end in ends[:-1]]
+
+    @property
     def row_bytes(self) -> int:
         return int(np.prod(self.row_shape)) * self.dtype.itemsize
 
@@ -90,7 +96,7 @@ class Stream:
         n_found = 0
         for block in part.blocks():
             check_finite(block.X, self.columns, part.source, block.first)
-            n_found += len(block.X)
+            n_found += block.X.shape[0]
             yield block
         if n_found != part.n_rows:
             raise DataError(
@@ -145,6 +151,32 @@ def array_stream(
     ]
     first = array[:1] if prepared is None else prepared(np.array(array[:1]))
     return Stream(parts, first.shape[1:], first.dtype)
+
+
+@dataclass(frozen=True)
+class MemoryPart:
+    """Rows that lie in memory, with their ids."""
+
+    X: Any
+    ids: NDArray[Any] | None
+    source: str
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    def blocks(self) -> Iterator[Block]:
+        size = rows_of_block(self.X.shape[1:])
+        for start in range(0, self.n_rows, size):
+            ids = None if self.ids is None else self.ids[start : start + size]
+            yield Block(self.X[start : start + size], ids, start)
+
+
+def memory_stream(X: Any, ids: Sequence[str] | None, source: str) -> Stream:
+    """Rows that lie in memory, an array or a CSR matrix, as a stream of one part."""
+    names = None if ids is None else np.array(ids, dtype=object)
+    part = MemoryPart(X, names, source)
+    return Stream([part], X.shape[1:], X.dtype, has_ids=ids is not None)
 
 
 def is_memory_mapped(X: Any) -> bool:

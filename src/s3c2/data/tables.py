@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 
 from s3c2.data.columns import (
     check_columns,
+    check_file,
     column_names,
     read_numeric_columns,
     read_text_columns,
 )
 from s3c2.data.data import Data, Preparation, check_any_rows, check_finite, check_ids
+from s3c2.data.parquet import Refused, first_names, is_parquet_folder, parquet_stream
 from s3c2.data.scaling import Scaling
+from s3c2.data.streams import Stream
 from s3c2.errors import DataError
+from s3c2.files.arrow import PARQUET
 from s3c2.naming import named
 
 
@@ -52,6 +56,20 @@ class TablePreparation(Preparation):
         preparation = cls(columns, id_column)
         return Data(preparation._read(path), read_ids(path, id_column)), preparation
 
+    @classmethod
+    def learn_stream(
+        cls,
+        path: Path,
+        *,
+        id_column: str | None,
+        drop: Sequence[str],
+        refused: Refused | None = None,
+    ) -> tuple[Stream, TablePreparation]:
+        """The same of a Parquet file or a folder of them, without reading their rows."""
+        stream = parquet_stream(path, id_column=id_column, drop=drop, refused=refused)
+        assert stream.columns is not None
+        return stream, cls(stream.columns, id_column)
+
     def apply(
         self, path: Path, *, id_column: str | None = None, scaling: Scaling | None = None
     ) -> Data:
@@ -62,6 +80,24 @@ class TablePreparation(Preparation):
         return Data(
             X, read_ids(path, id_column_of_new_data(path, names, id_column, self.id_column))
         )
+
+    def stream(
+        self,
+        path: Path,
+        *,
+        id_column: str | None = None,
+        scaling: Scaling | None = None,
+        refused: Refused | None = None,
+    ) -> Stream:
+        """Parquet files and folders of them are read block by block."""
+        if not is_parquet_folder(path) and path.suffix.lower() not in PARQUET:
+            return super().stream(path, id_column=id_column, scaling=scaling)
+        if not path.is_dir():
+            check_file(path)
+        asked = id_column
+        if asked is None and self.id_column is not None:
+            asked = self.id_column if self.id_column in first_names(path) else None
+        return parquet_stream(path, columns=self.columns, id_column=asked, refused=refused)
 
     def _read(self, path: Path, scaling: Scaling | None = None) -> NDArray[np.float64]:
         X = read_numeric_columns(path, self.columns)

@@ -178,13 +178,15 @@ class StreamedRows:
             for part, block in read
         )
 
-    def _tensor(self, x: NDArray[Any], source: str, first: int) -> Tensor:
+    def _tensor(self, x: Any, source: str, first: int) -> Tensor:
         if self.scaling is not None:
             with np.errstate(over="ignore", invalid="ignore"):
                 scaled = self.scaling.apply(x)
             if not (scaled.max() <= FLOAT32_MAX and scaled.min() >= -FLOAT32_MAX):
                 check_scaled(x, self.scaling, self.stream.columns, source, first)
             x = scaled
+        elif sparse.issparse(x):
+            x = x.toarray()
         x = np.array(x, dtype=np.float32)  # a copy: no network may write to what a user gave
         return torch.from_numpy(x).reshape(len(x), *self.shape)
 

@@ -33,6 +33,16 @@ def column_names(path: Path) -> list[str]:
         raise TableError(f"{path}: cannot be read as Parquet ({_first_line(error)}).") from None
 
 
+def parquet_size(path: Path) -> tuple[int, int]:
+    """Rows and columns of a Parquet file; (0, 0) if it cannot be read."""
+    arrow, parquet = _pyarrow("Reading a table")
+    try:
+        found = parquet.read_metadata(path)
+        return found.num_rows, found.num_columns
+    except (arrow.ArrowException, OSError, ValueError):
+        return 0, 0
+
+
 def read_columns(path: Path, columns: Sequence[str], *, as_numbers: bool) -> Any:
     """Some columns of a CSV or Parquet file as a pyarrow table.
 

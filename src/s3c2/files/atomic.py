@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from s3c2.errors import StorageError
 from s3c2.files.paths import as_path
 
+UNFINISHED = ".tmp"
+
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Replace the file at `path`, or make it; errors are `StorageError`."""
+    with written_atomically(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to, which takes its place when all went well; errors are `StorageError`."""
     # The file that a link points to is replaced, not the link.
     target = Path(os.path.realpath(as_path(path, StorageError)))
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}{UNFINISHED}")
     try:
         try:
             with open(temporary, "xb") as file:
-                file.write(content)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)

@@ -30,10 +30,13 @@ class Answers:
     model : a fitted S3C2
     X : rows
     links : Links by row number of X
+    numbers : the rows' numbers among all rows of ``fit``, ascending, where X holds only some
     """
 
-    def __init__(self, model: Any, X: Any, links: Any) -> None:
-        self.model, self.X, self.links = model, X, links
+    def __init__(
+        self, model: Any, X: Any, links: Any, numbers: NDArray[np.int64] | None = None
+    ) -> None:
+        self.model, self.X, self.links, self.numbers = model, X, links, numbers
 
     @cached_property
     def posteriors(self) -> NDArray[np.float32]:
@@ -70,6 +73,8 @@ class Answers:
         if pairs is None:
             return None
         pairs, doubts = pairs[doubts > DOUBTED], doubts[doubts > DOUBTED]
+        if self.numbers is not None:
+            pairs = np.searchsorted(self.numbers, pairs)
         found = _numbered(pairs)
         kinds = {
             "must": np.isin(found, _numbered(self.links.must)),

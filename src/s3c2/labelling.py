@@ -1,0 +1,178 @@
+"""Clusters of all rows of a stream, in order and block by block, into a table or a folder of parts.
+
+What a part becomes depends on the model and the part alone: it is the same bit for bit in this
+process, in another one, and after a kill.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from s3c2.data.streams import Part, Stream
+from s3c2.engine.inference import batch_size, outputs_of, ready_for
+from s3c2.engine.progress import Progress
+from s3c2.errors import DataError
+from s3c2.files.model_files import model_file
+from s3c2.files.parts_folder import PartsFolder
+
+Columns = dict[str, Any]
+Refused = Callable[[DataError], None]
+DIGITS = 6  # of a probability
+
+
+def label_columns(top: NDArray[np.float32], ids: Any, first: int) -> Columns:
+    """Id, cluster and probability of rows; ``first`` is the number of the first one.
+
+    ``top`` holds the cluster of each row and its posterior, (rows, 2).
+    """
+    return {
+        "id": _as_text(ids, first, len(top)),
+        "cluster": top[:, 0].astype(np.int64),
+        "probability": np.round(top[:, 1].astype(np.float64), DIGITS),
+    }
+
+
+def top_of(posteriors: Tensor) -> Tensor:
+    """The cluster of each row and its posterior: (rows, 2)."""
+    highest = posteriors.max(dim=-1)
+    return torch.stack([highest.indices.to(posteriors.dtype), highest.values], dim=-1)
+
+
+def _as_text(ids: Any, first: int, n: int) -> Any:
+    if isinstance(ids, np.ndarray) and ids.dtype == object:
+        return ids
+    if ids is None:
+        ids = np.arange(first, first + n)
+    if isinstance(ids, np.ndarray):
+        return ids.astype(str).astype(object)
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if ids.type == pa.string():
+        return ids
+    try:
+        return pc.cast(ids, pa.string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return np.array([str(one) for one in ids.to_pylist()], dtype=object)
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """A fitted model and rows to label.
+
+    Parameters
+    ----------
+    model : S3C2, or another clusterer
+    stream : rows like those of fit
+    """
+
+    model: Any
+    stream: Stream
+
+    def blocks(self, part: Part, first: int) -> Iterator[Columns]:
+        """The labels of a part, block by block; its first row has this number among all rows."""
+        rows = self.model._in_order(self.stream)
+        network, size = self.model.network_, batch_size(rows)
+        ready_for(network, rows.device)
+        for _, ids, x in rows.blocks([part]):
+            some = [
+                top_of(outputs_of(network, x[start : start + size].to(rows.device), size))
+                for start in range(0, len(x), size)
+            ]
+            yield label_columns(torch.cat(some).cpu().numpy(), ids, first)
+            first += len(x)
+
+    def part(self, number: int) -> Columns:
+        """The labels of one part."""
+        return _joined(list(self.blocks(self.stream.parts[number], self.stream.first_rows[number])))
+
+    def into_table(self, add: Callable[[Columns], None], verbose: int) -> int:
+        """Hand the labels of all rows to ``add``, block by block; how many rows there were."""
+        done = 0
+        with Progress("predicting", self.stream.n, verbose, per_second="rows") as progress:
+            for part, first in zip(self.stream.parts, self.stream.first_rows):
+                for columns in self.blocks(part, first):
+                    add(columns)
+                    done += len(columns["cluster"])
+                    progress.update(done)
+        return done
+
+    def into_folder(self, folder: PartsFolder, verbose: int, refused: Refused | None = None) -> int:
+        """Write the parts that are missing; how many rows the folder now holds.
+
+        ``refused`` is told of a part that cannot be read, which is then left out.
+        """
+        parts, firsts = self.stream.parts, self.stream.first_rows
+        missing = folder.missing()
+        done = 0
+        writing: Future[None] | None = None
+        total = sum(parts[number].n_rows for number in missing)
+        n_rows = self.stream.n - total
+        with (
+            ThreadPoolExecutor(1) as writer,
+            Progress("predicting", total, verbose, per_second="rows") as progress,
+        ):
+            for number in missing:
+                some = []
+                try:
+                    for columns in self.blocks(parts[number], firsts[number]):
+                        some.append(columns)
+                        done += len(columns["cluster"])
+                        progress.update(done)
+                except DataError as error:
+                    if refused is None:
+                        raise
+                    refused(error)
+                    continue
+                if writing is not None:
+                    writing.result()  # an error of the last part, if there was one
+                writing = writer.submit(folder.write, number, _joined(some))
+                n_rows += parts[number].n_rows
+            if writing is not None:
+                writing.result()
+        return n_rows
+
+
+def folder_of_run(path: Path, model_folder: Path, stream: Stream) -> PartsFolder:
+    """The folder for the labels of this data by this model."""
+    sources = sorted({part.source for part in stream.parts})
+    run = {
+        "labels": 1,
+        "model": hashlib.sha256(model_file(model_folder).read_bytes()).hexdigest(),
+        "data": [[Path(source).name, *_state(source)] for source in sources],
+        "ids": stream.has_ids,
+    }
+    return PartsFolder.of_run(path, run, [part.n_rows for part in stream.parts])
+
+
+def _state(source: str) -> list[int]:
+    """Size and time of change of a file: what tells it from a later one."""
+    try:
+        found = Path(source).stat()
+    except OSError:
+        return []
+    return [found.st_size, found.st_mtime_ns]
+
+
+def _joined(some: Sequence[Columns]) -> Columns:
+    if len(some) == 1:
+        return some[0]
+    return {name: _concatenated([one[name] for one in some]) for name in some[0]}
+
+
+def _concatenated(arrays: Sequence[Any]) -> Any:
+    if isinstance(arrays[0], np.ndarray):
+        return np.concatenate(arrays)
+    import pyarrow as pa
+
+    return pa.chunked_array(arrays)
