@@ -20,7 +20,7 @@ LAYERS = (
         "fitting", "saving", "surface", "suspicion", "threshold", "pretraining", "cluster_training",
         "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_training", "clunet_start",
     },
-    {"estimator", "baselines", "tuning", "labelling"},
+    {"estimator", "baselines", "tuning", "labelling", "onnx_export"},
     {"cli", "report"},
 )  # fmt: skip
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -46,7 +46,7 @@ class TestNeighbours:
     def test_blocks_do_not_matter(self, monkeypatch):
         X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
         whole = find_neighbours(Rows(X, (3,)), 4)
-        monkeypatch.setattr(prior, "BLOCK_NUMBERS", 350)  # seven rows at a time
+        monkeypatch.setitem(prior.BLOCK_NUMBERS, "cpu", 350)  # seven rows at a time
         assert edges(find_neighbours(Rows(X, (3,)), 4)) == edges(whole)
 
     def test_of_many_rows_a_sample_is_taken(self, monkeypatch):

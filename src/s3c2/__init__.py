@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from s3c2.labnet import LabNet
     from s3c2.links import Links
     from s3c2.metrics import Rates
+    from s3c2.onnx_export import export_onnx
     from s3c2.tuning import LinkScores, cross_validate_links
 
 __version__ = "0.1.0"
@@ -33,6 +34,7 @@ _HOME = {
     "S3C2": "estimator",
     "Step": "engine.callbacks",
     "cross_validate_links": "tuning",
+    "export_onnx": "onnx_export",
     "fit_many": "fitting",
 }
 
@@ -47,6 +49,7 @@ __all__ = [
     "Rates",
     "Step",
     "cross_validate_links",
+    "export_onnx",
     "fit_many",
 ]
 

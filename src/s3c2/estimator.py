@@ -83,7 +83,7 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     checkpoint : path, optional
         File in which ``fit`` keeps its state. After an interruption the same ``fit`` goes on from
         it and ends with the labels of an uninterrupted one; a finished ``fit`` removes it.
-    memory : int, default=2**29
+    memory : int, default=2**28
         Bytes that rows may take in training where X does not lie in memory: an Arrow dataset,
         ``Batches``, or a memory-mapped array that is larger. The training then sees the rows that
         links speak of, and a uniform sample of all of so many bytes together.

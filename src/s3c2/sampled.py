@@ -24,7 +24,7 @@ from s3c2.links.ids import check_same_rows
 from s3c2.naming import named
 from s3c2.stream_ids import IdsInPass
 
-MEMORY = 2**29
+MEMORY = 2**28
 
 
 @dataclass(frozen=True)

@@ -397,3 +397,14 @@ def test_threshold_that_cannot_be_calibrated_is_said(folder):
     assert "Warning: threshold='auto' takes T = 0.3" in result.stderr
     report = (folder / "out/report.html").read_text(encoding="utf-8")
     assert "T could not be calibrated" in report
+
+
+def test_export_writes_a_graph(fitted, tmp_path):
+    runtime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
+    result = fitted.run("export", "out", "-o", tmp_path / "model.onnx", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["opset"] == 18
+    rows = [[float(row[name]) for name in "abcd"] for row in fitted.read("data.csv")]
+    session = runtime.InferenceSession(tmp_path / "model.onnx")
+    (clusters,) = session.run(["cluster"], {"rows": np.array(rows, dtype=np.float32)})
+    assert clusters.tolist() == [int(row["cluster"]) for row in fitted.read("out/labels.csv")]

@@ -7,6 +7,7 @@ import click
 from s3c2.cli.data import data
 from s3c2.cli.demo import demo
 from s3c2.cli.evaluate import evaluate
+from s3c2.cli.export import export
 from s3c2.cli.fit import fit
 from s3c2.cli.links import links
 from s3c2.cli.messages import PlainSpokenGroup, example
@@ -26,5 +27,5 @@ def s3c2() -> None:
     """Cluster by example: from pairs judged the same or different to clusters of all rows."""
 
 
-for command in (demo, fit, predict, evaluate, links, data):
+for command in (demo, fit, predict, evaluate, export, links, data):
     s3c2.add_command(command)

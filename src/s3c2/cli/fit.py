@@ -166,7 +166,7 @@ def number_or_word(value: str) -> float | str:
 @click.option(
     "--memory",
     type=click.IntRange(min=1),
-    default=512,
+    default=256,
     show_default=True,
     metavar="MIB",
     help="Memory for rows in training, in MiB. Of larger Parquet and NPY data, and of folders of "

@@ -11,6 +11,7 @@ import click
 from s3c2.cli.data_options import PATH
 from s3c2.cli.messages import Interrupted, example, print_json, say, settings_as_given
 from s3c2.cli.outputs import LeftOut, check_table_name, is_parts_folder, output_folder
+from s3c2.cli.outputs import model_folder as inner_folder
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
@@ -78,7 +79,7 @@ def predict(
     refused = left_out.note if skip_damaged else None
     verbose = 0 if quiet or out == STDOUT else 1
     with settings_as_given():
-        place = _model_folder(model_folder)
+        place = inner_folder(model_folder)
         model = S3C2.load(place, device=device)
         stream = _stream(model, data, id_column, refused)
         labelling = Labelling(model, stream)
@@ -115,12 +116,6 @@ def _into_table(labelling: Labelling, out: Path, verbose: int) -> int:
         )
     with growing_table(out) as add:
         return labelling.into_table(add, verbose)
-
-
-def _model_folder(folder: Path) -> Path:
-    """Accept the folder that fit wrote as well as the model folder inside it."""
-    inside = folder / "model"
-    return inside if inside.is_dir() else folder
 
 
 def _stream(
