@@ -21,6 +21,7 @@ LAYERS = (
         "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_training", "clunet_start",
     },
     {"estimator", "baselines", "tuning", "labelling", "onnx_export"},
+    {"ray"},
     {"cli", "report"},
 )  # fmt: skip
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -4,6 +4,7 @@
 
     ValueError
     └── S3C2Error               everything below; the message says what, where and the remedy
+        ├── ClusterError        several machines or processes: one is missing, lost, or different
         ├── DataError           X: not finite, not numeric, wrong shape or columns
         ├── DatasetError        a public data set: missing, damaged, cannot be downloaded
         ├── LinksError          links: unknown rows, unreadable files, none of a kind
@@ -33,6 +34,10 @@ from types import FrameType
 
 class S3C2Error(ValueError):
     """Something the user gave cannot be used."""
+
+
+class ClusterError(S3C2Error):
+    """Machines or processes that should work together cannot."""
 
 
 class DataError(S3C2Error):

@@ -111,7 +111,7 @@ def begin(
         model._check_parameters()
     first = models[0]
     some = sampled(X, links, sample_id, int(first.memory), first.verbose)
-    if some is not None:
+    if some is not None and some is not X:
         tell(some, int(first.memory), first.verbose)
     columns = some.whole.columns if some is not None and is_dataset(X) else None
     reading, rows, choices = read_for_fit(first, X if some is None else some.X, columns)

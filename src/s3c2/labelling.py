@@ -18,7 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from s3c2.data import Preparation, preparation_from_json
+from s3c2.data.arrays import ArrayPreparation
 from s3c2.data.streams import Part, Stream
+from s3c2.data.tables import TablePreparation
 from s3c2.engine.inference import batch_size, outputs_of, ready_for
 from s3c2.engine.progress import Progress
 from s3c2.errors import DataError
@@ -141,6 +144,49 @@ class Labelling:
             if writing is not None:
                 writing.result()
         return n_rows
+
+
+def columns_of(model: Any) -> tuple[str, ...]:
+    """The columns of tables that a model labels."""
+    preparation = preparation_of(model)
+    if not isinstance(preparation, TablePreparation):
+        raise DataError(
+            "This model was not fitted on a table whose columns have names. Fit it on a Parquet or "
+            "CSV file, a DataFrame, or an Arrow dataset."
+        )
+    return preparation.columns
+
+
+def preparation_of(model: Any) -> Preparation | None:
+    """How a model prepares raw data; None if it does not say."""
+    names = model.reading_.feature_names_in
+    if model.preparation_ is not None:
+        return preparation_from_json(model.preparation_)
+    return None if names is None else TablePreparation(tuple(map(str, names)))
+
+
+def stream_of(
+    model: Any, path: Path, id_column: str | None = None, refused: Refused | None = None
+) -> Stream:
+    """Raw data as rows that a model labels.
+
+    Parameters
+    ----------
+    path : data of the kind that the model was fitted on
+    id_column : column with the ids, if not that of ``fit``
+    refused : told of files that cannot be used, which are left out; by default they are an error
+    """
+    preparation = preparation_of(model)
+    if preparation is None:
+        if path.suffix.lower() not in (".npy", ".npz"):
+            raise DataError(
+                f"{path}: this model was saved from Python and does not say how raw data is "
+                "prepared. Give an NPY or NPZ file of rows as fit got them."
+            )
+        preparation = ArrayPreparation(row_shape=model.reading_.input_shape)
+    return preparation.stream(
+        path, id_column=id_column, scaling=model.reading_.scaling, refused=refused
+    )
 
 
 def folder_of_run(path: Path, model_folder: Path, stream: Stream) -> PartsFolder:

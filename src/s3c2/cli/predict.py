@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,10 +16,6 @@ from s3c2.cli.outputs import LeftOut, check_table_name, is_parts_folder, output_
 from s3c2.cli.outputs import model_folder as inner_folder
 
 if TYPE_CHECKING:
-    from s3c2 import S3C2
-    from s3c2.data import Preparation
-    from s3c2.data.streams import Stream
-    from s3c2.errors import DataError
     from s3c2.files.parts_folder import PartsFolder
     from s3c2.labelling import Labelling
 
@@ -48,6 +46,17 @@ STDOUT = Path("-")
     help="Leave out Parquet files that are damaged or lack a column, and count them.",
 )
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, …")
+@click.option("--ray", "on_ray", is_flag=True, help="Work on a Ray cluster; needs -o FOLDER.")
+@click.option(
+    "--address",
+    metavar="HOST:PORT",
+    help="Of the Ray cluster, as 'ray start' prints it. Without it Ray is started on this machine.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Workers on the Ray cluster.  [default: one for each of its CPUs]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON; needs -o.")
 @click.option("--quiet", is_flag=True, help="No progress and no messages.")
 def predict(
@@ -57,6 +66,9 @@ def predict(
     id_column: str | None,
     skip_damaged: bool,
     device: str,
+    on_ray: bool,
+    address: str | None,
+    workers: int | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -70,23 +82,35 @@ def predict(
     into_folder = out != STDOUT and is_parts_folder(out)
     if out == STDOUT and as_json:
         raise click.UsageError("--json prints to stdout, where the labels go: give -o FILE.")
+    if on_ray and not into_folder:
+        raise click.UsageError("--ray writes a folder of Parquet parts: give -o FOLDER.")
+    if (address or workers) and not on_ray:
+        raise click.UsageError("--address and --workers are for --ray: add it.")
     if out != STDOUT and not into_folder:
         check_table_name(out)
     from s3c2 import S3C2
-    from s3c2.labelling import Labelling, folder_of_run
+    from s3c2.labelling import Labelling, folder_of_run, stream_of
 
     left_out = LeftOut(quiet)
     refused = left_out.note if skip_damaged else None
     verbose = 0 if quiet or out == STDOUT else 1
-    with settings_as_given():
+    with settings_as_given(), _cluster(address) if on_ray else nullcontext():
         place = inner_folder(model_folder)
         model = S3C2.load(place, device=device)
-        stream = _stream(model, data, id_column, refused)
+        stream = stream_of(model, data, id_column, refused)
         labelling = Labelling(model, stream)
         if into_folder:
             with output_folder(out):
-                folder = folder_of_run(out, place, stream)
-                n_rows = _into_folder(labelling, folder, verbose, refused)
+                folder = folder_of_run(out.resolve(), place, stream)
+                work: Callable[[], int] = partial(labelling.into_folder, folder, verbose, refused)
+                if on_ray:
+                    from s3c2.files.model_files import model_file
+                    from s3c2.ray import PartsOfRun, label_parts
+
+                    content = model_file(place).read_bytes()
+                    run = PartsOfRun(content, data.resolve(), id_column, folder, skip_damaged)
+                    work = partial(label_parts, run, verbose, workers, refused)
+                n_rows = _going_on(work, folder, verbose)
         else:
             n_rows = _into_table(labelling, out, verbose)
     if out == STDOUT:
@@ -97,14 +121,22 @@ def predict(
     say(f"{n_rows:,} rows written to {out}{left_out.in_words()}.", quiet=quiet or as_json)
 
 
-def _into_folder(labelling: Labelling, folder: PartsFolder, verbose: int, refused: Any) -> int:
+def _going_on(work: Callable[[], int], folder: PartsFolder, verbose: int) -> int:
+    """Do the work, and say what is there already and what remains after an interruption."""
     n_there = len(folder.sizes) - len(folder.missing())
     if n_there:
         say(f"{n_there:,} of {len(folder.sizes):,} parts are there already.", quiet=not verbose)
     try:
-        return labelling.into_folder(folder, verbose, refused)
+        return work()
     except KeyboardInterrupt:
         raise Interrupted("Interrupted. The same command goes on from there.") from None
+
+
+def _cluster(address: str | None) -> AbstractContextManager[None]:
+    """The Ray cluster, found before anything is written."""
+    from s3c2.ray import connected
+
+    return connected(address)
 
 
 def _into_table(labelling: Labelling, out: Path, verbose: int) -> int:
@@ -116,29 +148,3 @@ def _into_table(labelling: Labelling, out: Path, verbose: int) -> int:
         )
     with growing_table(out) as add:
         return labelling.into_table(add, verbose)
-
-
-def _stream(
-    model: S3C2, path: Path, id_column: str | None, refused: Callable[[DataError], None] | None
-) -> Stream:
-    from s3c2.data import preparation_from_json
-    from s3c2.data.arrays import ArrayPreparation
-    from s3c2.data.tables import TablePreparation
-    from s3c2.errors import DataError
-
-    names = model.reading_.feature_names_in
-    preparation: Preparation
-    if model.preparation_ is not None:
-        preparation = preparation_from_json(model.preparation_)
-    elif names is not None:
-        preparation = TablePreparation(tuple(map(str, names)))
-    elif path.suffix.lower() in (".npy", ".npz"):
-        preparation = ArrayPreparation(row_shape=model.reading_.input_shape)
-    else:
-        raise DataError(
-            f"{path}: this model was saved from Python and does not say how raw data is prepared. "
-            f"Give an NPY or NPZ file of rows as fit got them."
-        )
-    return preparation.stream(
-        path, id_column=id_column, scaling=model.reading_.scaling, refused=refused
-    )

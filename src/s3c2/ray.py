@@ -1,0 +1,242 @@
+"""Prediction on a Ray cluster: the same bits as in one process, however many workers there are.
+
+``predict`` adds clusters to a Ray dataset. `label_parts` writes the parts of ``s3c2 predict`` on
+the cluster: a part that a lost worker had under way is made again by another one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from s3c2.engine.progress import Progress
+from s3c2.errors import ClusterError, DataError, MissingExtraError
+from s3c2.estimator import S3C2
+from s3c2.files.model_files import MODEL_FILE, model_file
+from s3c2.files.parts_folder import PartsFolder
+from s3c2.labelling import Labelling, Refused, columns_of, stream_of, top_of
+
+BATCH_ROWS = 2**16
+CONNECT_SECONDS = 10
+
+
+def predict(
+    dataset: Any,
+    model_folder: str | Path,
+    *,
+    workers: int | None = None,
+    num_gpus: float = 0,
+) -> Any:
+    """The dataset with two more columns, cluster and probability.
+
+    Parameters
+    ----------
+    dataset : ray.data.Dataset with the columns that the model was fitted on, and any others
+    model_folder : where ``save`` or ``s3c2 fit`` put the model; it is sent to the workers
+    workers : number of actors, each of which loads the model once; by default as many as there is
+        room for
+    num_gpus : GPUs of each actor
+
+    Examples
+    --------
+    >>> import ray, s3c2.ray  # doctest: +SKIP
+    >>> rows = ray.data.read_parquet("rows/")  # doctest: +SKIP
+    >>> s3c2.ray.predict(rows, "model/").write_parquet("labels/")  # doctest: +SKIP
+    """
+    ray = _ray()
+    content = model_file(model_folder).read_bytes()
+    return dataset.map_batches(
+        Predictor,
+        fn_constructor_args=(content,),
+        batch_format="pyarrow",
+        batch_size=BATCH_ROWS,
+        zero_copy_batch=True,
+        num_gpus=num_gpus,
+        compute=_pool(ray, workers),
+    )
+
+
+class Predictor:
+    """Adds cluster and probability to batches; for ``map_batches``.
+
+    Parameters
+    ----------
+    model : content of a model's file
+    """
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model_of(model)
+        self.columns = columns_of(self.model)
+
+    def __call__(self, batch: Any) -> Any:
+        """A pyarrow table with two more columns."""
+        import pyarrow as pa
+
+        from s3c2.data.columns import check_columns, numbers_of, numbers_type
+
+        names = batch.column_names
+        check_columns(Path("the dataset"), self.columns, names, "column")
+        dtype = numbers_type(batch.schema, self.columns)
+        X = numbers_of(batch, self.columns, dtype, "the dataset")
+        top = top_of(torch.from_numpy(self.model.predict_proba(X))).numpy()
+        found = {"cluster": top[:, 0].astype(np.int64), "probability": top[:, 1]}
+        for name, values in found.items():
+            batch = batch.append_column(name, pa.array(values))
+        return batch
+
+
+# Parts of one command
+
+
+@dataclass(frozen=True)
+class PartsOfRun:
+    """What a worker needs to make any part.
+
+    Attributes
+    ----------
+    model : content of the model's file
+    data : path, the same for all workers
+    id_column : as asked for
+    folder : where parts go, the same for all workers
+    skip_damaged : whether files that cannot be used were left out
+    """
+
+    model: bytes
+    data: Path
+    id_column: str | None
+    folder: PartsFolder
+    skip_damaged: bool = False
+
+
+class PartMaker:
+    """Makes parts; one of these in each worker."""
+
+    def __init__(self, run: PartsOfRun) -> None:
+        model = model_of(run.model)
+        refused = (lambda error: None) if run.skip_damaged else None
+        stream = stream_of(model, run.data, run.id_column, refused)
+        sizes = [part.n_rows for part in stream.parts]
+        self.folder = run.folder
+        self.problem = "" if sizes == list(run.folder.sizes) else (
+            f"{run.data}: a worker sees other rows than the one who asked. The path must lead to "
+            "the same files on every node."
+        )  # fmt: skip
+        self.labelling = Labelling(model, stream)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Write the parts of these numbers; what is wrong with each, if anything."""
+        problems = [self._make(int(number)) for number in batch["number"]]
+        return {"number": batch["number"], "problem": np.array(problems, dtype=object)}
+
+    def _make(self, number: int) -> str:
+        if self.problem:
+            return self.problem
+        try:
+            self.folder.write(number, self.labelling.part(number))
+        except DataError as error:
+            return str(error)
+        return ""
+
+
+def label_parts(
+    run: PartsOfRun, verbose: int = 1, workers: int | None = None, refused: Refused | None = None
+) -> int:
+    """Write the missing parts of a run on the cluster that ``connected`` found; rows in all.
+
+    ``refused`` is told of a part that cannot be read, which is then left out.
+    """
+    ray = _ray()
+    missing = run.folder.missing()
+    sizes = run.folder.sizes
+    n_rows = sum(sizes) - sum(sizes[number] for number in missing)
+    if not missing:
+        return n_rows
+    numbers = ray.data.from_items(
+        [{"number": number} for number in missing], override_num_blocks=len(missing)
+    )
+    made = numbers.map_batches(
+        PartMaker,
+        fn_constructor_args=(run,),
+        batch_size=1,
+        compute=_pool(ray, workers, len(missing)),
+    )
+    done, total = 0, sum(sizes[number] for number in missing)
+    with Progress("predicting", total, verbose, per_second="rows") as progress:
+        for row in made.iter_rows():
+            number, problem = int(row["number"]), str(row["problem"])
+            if problem and refused is None:
+                raise DataError(problem)
+            if problem and refused is not None:
+                refused(DataError(problem))
+                continue
+            done += sizes[number]
+            progress.update(done)
+    return n_rows + done
+
+
+def model_of(content: bytes) -> S3C2:
+    """The model of a file's content, on a GPU if this process has one."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / MODEL_FILE).write_bytes(content)
+        return S3C2.load(folder).set_params(verbose=0)
+
+
+@contextmanager
+def connected(address: str | None = None) -> Iterator[None]:
+    """A Ray cluster: the one at this address, or a new one on this machine alone."""
+    ray = _ray()
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what it says of its own workings
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    try:
+        _check_reachable(address)
+        if address is None:
+            ray.init(**quiet, include_dashboard=False, _node_ip_address="127.0.0.1")
+        else:
+            ray.init(address, **quiet)
+    except (OSError, ValueError, RuntimeError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        place = "on this machine" if address is None else f"at {address}"
+        raise ClusterError(
+            f"Ray cannot be reached {place}: {why[:200]}. Start it with 'ray start --head', and "
+            "give the address that this prints."
+        ) from None
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _check_reachable(address: str | None) -> None:
+    """Find out within seconds whether anyone answers there; Ray itself tries for minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
+
+
+def _pool(ray: Any, workers: int | None, most: int | None = None) -> Any:
+    if workers is None:
+        workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    size = workers if most is None else min(workers, most)
+    return ray.data.ActorPoolStrategy(size=size)
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise MissingExtraError("Working on a cluster", "ray", "ray") from None
+    return ray

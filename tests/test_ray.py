@@ -1,0 +1,124 @@
+"""A real Ray, and a small cluster of node processes, give what one process gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import dataset, parquet
+
+from s3c2 import S3C2, CluNet, LabNet, Links
+from s3c2.errors import MissingExtraError
+
+ray = pytest.importorskip("ray", reason="needs the extra ray")
+
+COLUMNS = [f"c{number}" for number in range(6)]
+N_FILES, FILE_ROWS = 16, 4000
+STORE = 80 * 2**20  # bytes that Ray's objects may take here
+# What Ray leaves behind when it stops is not ours to mend.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with rows, a model, and the labels that one process gives."""
+    place = tmp_path_factory.mktemp("ray")
+    (place / "rows").mkdir()
+    rng = np.random.default_rng(0)
+    y = np.arange(FILE_ROWS) % 3
+    for number in range(N_FILES):
+        X = rng.normal(size=(FILE_ROWS, 6)) + 3 * np.eye(3, 6)[y]
+        ids = [f"{number}-{row}" for row in range(FILE_ROWS)]
+        table = pa.table({"name": ids, **dict(zip(COLUMNS, X.T))})
+        parquet.write_table(table, place / "rows" / f"{number:02d}.parquet")
+    links = Links.from_labels(y, 60, random_state=0)
+    some = pa.table({name: table[name] for name in COLUMNS}).to_pandas()
+    quick = {
+        "labnet": LabNet(code=False, neighbors=0, steps=20),
+        "clunet": CluNet(smoothing=0, start="random", steps=40),
+    }
+    S3C2(3, **quick, layers=(32, 16), random_state=0, verbose=0).fit(some, links=links).save(
+        place / "model"
+    )
+    command(place, "predict", "model", "rows", "--id-column", "name", "-o", "alone")
+    return place
+
+
+def command(place, *arguments, ok=True):
+    found = subprocess.run(
+        [sys.executable, "-m", "s3c2.cli", *map(str, arguments)],
+        cwd=place, capture_output=True, text=True,
+    )  # fmt: skip
+    assert not ok or found.returncode == 0, found.stderr
+    return found
+
+
+def labels(folder):
+    return dataset.dataset(folder).to_table().to_pydict()
+
+
+def test_a_dataset_gets_the_clusters_of_one_process(place):
+    import ray.data
+
+    import s3c2.ray
+
+    with s3c2.ray.connected():
+        rows = ray.data.read_parquet(str(place / "rows"))
+        found = s3c2.ray.predict(rows, place / "model", workers=1).to_pandas()
+    alone = labels(place / "alone")
+    expected = dict(zip(alone["id"], zip(alone["cluster"], alone["probability"])))
+    assert len(found) == N_FILES * FILE_ROWS
+    assert set(found.columns) == {"name", *COLUMNS, "cluster", "probability"}
+    clusters = {name: expected[name][0] for name in found["name"]}
+    assert found["cluster"].tolist() == [clusters[name] for name in found["name"]]
+    several = np.array([expected[name][1] for name in found["name"]])
+    assert (np.round(found["probability"].to_numpy(np.float64), 6) == several).all()
+
+
+@pytest.mark.slow
+def test_a_node_killed_in_the_middle_costs_no_row_and_doubles_none(place):
+    from ray.cluster_utils import Cluster
+
+    usual = {"object_store_memory": STORE, "node_ip_address": "127.0.0.1"}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **usual})
+    try:
+        nodes = [cluster.add_node(num_cpus=1, **usual) for _ in range(2)]
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "s3c2.cli", "predict", "model", "rows", "--id-column", "name",
+                "-o", "spread", "--ray", "--address", cluster.address, "--workers", "2",
+            ],
+            cwd=place, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        while len(list((place / "spread").glob("part-*"))) < 2 and process.poll() is None:
+            time.sleep(0.01)
+        cluster.remove_node(nodes[0], allow_graceful=False)
+        _, said = process.communicate(timeout=240)
+        assert process.returncode == 0, said
+        assert f"{N_FILES * FILE_ROWS:,} rows written to spread." in said
+    finally:
+        cluster.shutdown()
+    for part in sorted((place / "alone").iterdir()):
+        assert (place / "spread" / part.name).read_bytes() == part.read_bytes()
+    assert len(list((place / "spread").iterdir())) == N_FILES + 1
+
+
+def test_a_cluster_that_is_not_there(place):
+    given = ["predict", "model", "rows", "-o", "nothing", "--ray", "--address", "127.0.0.1:1"]
+    found = command(place, *given, ok=False)
+    assert found.returncode == 2
+    last = found.stderr.strip().splitlines()[-1]
+    assert last.startswith("Error: Ray cannot be reached at 127.0.0.1:1")
+    assert not (place / "nothing").exists()
+
+
+def test_without_ray_the_install_line_is_named(monkeypatch, place):
+    import s3c2.ray
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 's3c2\[ray\]'"):
+        s3c2.ray.predict(None, place / "model")
