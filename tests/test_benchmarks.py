@@ -13,7 +13,9 @@ import torch
 from s3c2 import labnet_training
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
-MODULES = ("agreement", "bits", "cost", "gpu_profile", "scaling", "stacks", "tables")
+MODULES = (
+    "agreement", "bits", "cluster", "cost", "gpu_profile", "scale", "scaling", "stacks", "tables",
+)  # fmt: skip
 
 pytestmark = pytest.mark.skipif(
     not BENCHMARKS.is_dir(), reason="the benchmarks are not part of an installed package"
@@ -55,6 +57,12 @@ RUNS = {
         "scaling",
         ("rows", "columns"),
     ),
+    "scale": (
+        ["--rows", "300", "--links", "200", "--predict-rows", "2000", "--steps", "2"],
+        "scale",
+        ("columns", "wanted", "unit"),
+    ),
+    "cluster": (["--parts", "2", "--part-rows", "1500"], "cluster", ("measure", "workers")),
     "stacks": (
         ["--steps", "3", "--repeats", "1", "--no-nmi"],
         "stacks-cpu",
@@ -72,6 +80,8 @@ def test_it_writes_the_rows_of_the_kept_table(script, benchmark, tmp_path, monke
     rows, kept = table(tmp_path, name), table(BENCHMARKS / "results", name)
     if script in ("cost", "scaling"):
         kept = kept[: len(rows)]  # digits, and one number of rows, are enough here
+    if script == "scale":  # the same measures for one number of rows
+        kept = list({tuple(row[key] for key in keys): row for row in kept}.values())
     assert list(rows[0]) == list(kept[0])
     assert [[row[key] for key in keys] for row in rows] == [
         [row[key] for key in keys] for row in kept

@@ -194,6 +194,8 @@ def model_of(content: bytes) -> S3C2:
 @contextmanager
 def connected(address: str | None = None) -> Iterator[None]:
     """A Ray cluster: the one at this address, or a new one on this machine alone."""
+    if address is None:  # Ray would listen on all interfaces, unless it is told that it is alone
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     ray = _ray()
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -202,7 +204,7 @@ def connected(address: str | None = None) -> Iterator[None]:
     try:
         _check_reachable(address)
         if address is None:
-            ray.init(**quiet, include_dashboard=False, _node_ip_address="127.0.0.1")
+            ray.init("local", **quiet, include_dashboard=False)
         else:
             ray.init(address, **quiet)
     except (OSError, ValueError, RuntimeError) as error:

@@ -15,7 +15,7 @@ from s3c2.errors import DataError, MissingExtraError
 from s3c2.files.arrow import PARQUET
 from s3c2.naming import named
 
-READ_BYTES = 2**20  # of a column at a time, so that a large row group is never held whole
+READ_BYTES = 2**16  # of a column at a time, so that a large row group is never held whole
 READ_AHEAD = 2  # blocks
 Refused = Callable[[DataError], None]
 
