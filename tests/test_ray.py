@@ -12,10 +12,12 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from pyarrow import dataset, parquet
+from sklearn.base import clone
 
-from s3c2 import S3C2, CluNet, LabNet, Links
+from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
 from s3c2.cli.commands import s3c2 as s3c2_command
 from s3c2.errors import MissingExtraError
+from s3c2.fitting import _groups
 
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # listens on this machine alone
 ray = pytest.importorskip("ray", reason="needs the extra ray")
@@ -131,3 +133,46 @@ def test_without_ray_the_install_line_is_named(monkeypatch, place):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"pip install 's3c2\[ray\]'"):
         s3c2.ray.predict(None, place / "model")
+
+
+def grid(many_blobs):
+    X, y = many_blobs
+    # Settings that no other test changes in this process: workers have their own.
+    base = S3C2.as_published(3, scale="standard", layers=(32, 16), verbose=0)
+    base.set_params(labnet__epochs=5, clunet__steps=20)
+    sets = [Links.from_labels(y, 40, random_state=seed) for seed in (0, 1)]
+    return X, [
+        (clone(base).set_params(random_state=seed, labnet__threshold=T), links)
+        for links in sets
+        for seed in (0, 1)
+        for T in (0.1, 0.3)
+    ]
+
+
+def test_a_grid_on_ray_gives_the_models_of_this_machine(many_blobs):
+    X, configurations = grid(many_blobs)
+    alone = fit_many(X, configurations)
+    spread = fit_many(X, configurations, engine="ray")
+    for one, two in zip(alone, spread):
+        assert one.get_params(deep=False)["random_state"] == two.random_state
+        assert one.threshold_ == two.threshold_
+        for name, weights in one.network_.state_dict().items():
+            assert (weights == two.network_.state_dict()[name]).all()
+        assert (one.labels_ == two.labels_).all()
+
+
+def test_a_grid_refuses_what_it_cannot_do(many_blobs):
+    X, configurations = grid(many_blobs)
+    with pytest.raises(ValueError, match="must be None or 'ray'. Got 'dask'"):
+        fit_many(X, configurations, engine="dask")
+    configurations[0][0].set_params(checkpoint="state")
+    with pytest.raises(ValueError, match="models have no checkpoint"):
+        fit_many(X, [configurations[0]], engine="ray")
+
+
+def test_models_that_share_a_labnet_stay_together():
+    links = [Links(must=[(0, 1)], n_samples=9), Links(must=[(0, 2)], n_samples=9)]
+    found = _groups([links[0]] * 4 + [links[1]] * 2, [5, 5, 6, 6, 5, 5], 2)
+    assert sorted([*found[0], *found[1]]) == [0, 1, 2, 3, 4, 5]
+    assert all({0, 1} <= set(g) or not {0, 1} & set(g) for g in found)
+    assert [len(g) for g in found] == [4, 2]

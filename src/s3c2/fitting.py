@@ -7,6 +7,7 @@ estimator's own ``_learn`` trains; every model then gets what it learned.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
@@ -18,6 +19,7 @@ from torch import nn
 from s3c2.data.streams import is_dataset
 from s3c2.engine.callbacks import as_callbacks
 from s3c2.engine.checkpoint import Checkpoint, digest_of_links, fingerprint
+from s3c2.engine.cluster import connected, n_workers, spread
 from s3c2.engine.progress import say
 from s3c2.engine.randomness import seed_from
 from s3c2.engine.rows import Rows
@@ -30,6 +32,7 @@ from s3c2.sampled import Sampled, sampled, tell
 if TYPE_CHECKING:
     from s3c2.surface import LinkEstimator
 
+Group = tuple[Sequence[Any], Sequence[Any], Sequence[int]]  # models, their links and seeds
 M = TypeVar("M", bound="LinkEstimator")
 C = TypeVar("C", bound="TrainsInGrids")
 
@@ -228,7 +231,11 @@ class TrainsInGrids(Protocol):
 
 
 def fit_many(
-    X: Any, configurations: Sequence[tuple[C, Links | None]], *, sample_id: Any = None
+    X: Any,
+    configurations: Sequence[tuple[C, Links | None]],
+    *,
+    sample_id: Any = None,
+    engine: str | None = None,
 ) -> list[C]:
     """Fit every model on X with its links, all of them together.
 
@@ -243,6 +250,10 @@ def fit_many(
     X : rows
     configurations : (model, links) of each; the models are cloned, and stay unfitted themselves
     sample_id : the rows' ids, if the links speak of ids
+    engine : {None, "ray"}
+        "ray" spreads the models over the GPUs, or else the CPUs, of a Ray cluster: the one this
+        process is connected to, or a new one on this machine. A group of models that is lost with
+        its worker is trained again.
 
     Returns
     -------
@@ -284,11 +295,81 @@ def fit_many(
     # Seeds come from the models as given: a generator that several share goes on from one to the
     # next, as in fits one after another.
     seeds = [seed_from(model.random_state) for model in given]
-    models: list[Any] = [clone(model) for model in given]
     links = [one for _, one in configurations]
-    fitting = begin(models, X, links, sample_id=sample_id, seeds=seeds)
-    _report(fitting.train(fitting.models[0]._learn), len(models))
+    if engine is None:
+        models, failed = _fit_together((X, sample_id), (given, links, seeds))
+    elif engine == "ray":
+        models, failed = _fit_on_ray(X, sample_id, given, links, seeds)
+    else:
+        raise ValueError(
+            f"The 'engine' parameter of fit_many must be None or 'ray'. Got {engine!r}."
+        )
+    _report(failed, len(models))
     return models
+
+
+def _fit_together(data: tuple[Any, Any], group: Group) -> tuple[list[Any], dict[int, DataError]]:
+    """New models, fitted in one grid, and the errors of those that diverged."""
+    (X, sample_id), (given, links, seeds) = data, group
+    models: list[Any] = [clone(model) for model in given]
+    fitting = begin(models, X, links, sample_id=sample_id, seeds=seeds)
+    return models, fitting.train(fitting.models[0]._learn)
+
+
+def _fit_on_ray(
+    X: Any, sample_id: Any, given: Sequence[Any], links: Sequence[Any], seeds: Sequence[int]
+) -> tuple[list[Any], dict[int, DataError]]:
+    """The same on a Ray cluster, in as many groups as it has workers."""
+    for name in ("checkpoint", "callbacks"):
+        if any(getattr(model, name) is not None for model in given):
+            raise ValueError(f"With engine='ray' models have no {name}: leave it out.")
+    with connected():
+        numbers = _groups(links, seeds, n_workers()[0])
+        groups = [
+            ([given[i] for i in some], [links[i] for i in some], [seeds[i] for i in some])
+            for some in numbers
+        ]
+        found = spread(_fit_for_another, (X, sample_id), groups, int(given[0].verbose))
+    models: list[Any] = [None] * len(given)
+    failed: dict[int, DataError] = {}
+    for some, (fitted, errors) in zip(numbers, found):
+        for place, model in zip(some, fitted):
+            models[place] = model
+        failed |= {some[place]: error for place, error in errors.items()}
+    return models, failed
+
+
+def _groups(links: Sequence[Any], seeds: Sequence[int], n: int) -> list[list[int]]:
+    """The numbers of the models in at most n groups of about one size.
+
+    Models with the same links and seed share a LabNet, and stay together.
+    """
+    alike: dict[tuple[int, int], list[int]] = {}
+    for number, (one, seed) in enumerate(zip(links, seeds)):
+        alike.setdefault((id(one), seed), []).append(number)
+    groups: list[list[int]] = [[] for _ in range(n)]
+    for some in sorted(alike.values(), key=len, reverse=True):
+        min(groups, key=len).extend(some)
+    return [sorted(some) for some in groups if some]
+
+
+def _fit_for_another(data: tuple[Any, Any], group: Group) -> tuple[list[Any], dict[int, DataError]]:
+    """The same for another process, which may have no GPU."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nobody reads what a worker says
+        models, failed = _fit_together(data, group)
+    for model in models:
+        _bring_home(model)
+    return models, failed
+
+
+def _bring_home(model: Any) -> None:
+    """Put the networks of a model into the host's memory."""
+    for value in vars(model).values():
+        if isinstance(value, nn.Module):
+            value.cpu()
+        elif hasattr(value, "reading_"):  # a stage
+            _bring_home(value)
 
 
 def _report(failed: dict[int, DataError], total: int) -> None:

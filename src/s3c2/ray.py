@@ -6,12 +6,7 @@ the cluster: a part that a lost worker had under way is made again by another on
 
 from __future__ import annotations
 
-import logging
-import os
-import socket
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +14,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from s3c2.engine.cluster import connected, ray_package
 from s3c2.engine.progress import Progress
-from s3c2.errors import ClusterError, DataError, MissingExtraError
+from s3c2.errors import DataError
 from s3c2.estimator import S3C2
 from s3c2.files.model_files import MODEL_FILE, model_file
 from s3c2.files.parts_folder import PartsFolder
 from s3c2.labelling import Labelling, Refused, columns_of, stream_of, top_of
 
+__all__ = ["Predictor", "connected", "label_parts", "predict"]
+
 BATCH_ROWS = 2**16
-CONNECT_SECONDS = 10
 
 
 def predict(
@@ -53,7 +50,7 @@ def predict(
     >>> rows = ray.data.read_parquet("rows/")  # doctest: +SKIP
     >>> s3c2.ray.predict(rows, "model/").write_parquet("labels/")  # doctest: +SKIP
     """
-    ray = _ray()
+    ray = ray_package()
     content = model_file(model_folder).read_bytes()
     return dataset.map_batches(
         Predictor,
@@ -155,7 +152,7 @@ def label_parts(
 
     ``refused`` is told of a part that cannot be read, which is then left out.
     """
-    ray = _ray()
+    ray = ray_package()
     missing = run.folder.missing()
     sizes = run.folder.sizes
     n_rows = sum(sizes) - sum(sizes[number] for number in missing)
@@ -191,54 +188,8 @@ def model_of(content: bytes) -> S3C2:
         return S3C2.load(folder).set_params(verbose=0)
 
 
-@contextmanager
-def connected(address: str | None = None) -> Iterator[None]:
-    """A Ray cluster: the one at this address, or a new one on this machine alone."""
-    if address is None:  # Ray would listen on all interfaces, unless it is told that it is alone
-        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    ray = _ray()
-    for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what it says of its own workings
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    try:
-        _check_reachable(address)
-        if address is None:
-            ray.init("local", **quiet, include_dashboard=False)
-        else:
-            ray.init(address, **quiet)
-    except (OSError, ValueError, RuntimeError) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        place = "on this machine" if address is None else f"at {address}"
-        raise ClusterError(
-            f"Ray cannot be reached {place}: {why[:200]}. Start it with 'ray start --head', and "
-            "give the address that this prints."
-        ) from None
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-def _check_reachable(address: str | None) -> None:
-    """Find out within seconds whether anyone answers there; Ray itself tries for minutes."""
-    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
-    if colon and port.isdecimal():
-        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
-
-
 def _pool(ray: Any, workers: int | None, most: int | None = None) -> Any:
     if workers is None:
         workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
     size = workers if most is None else min(workers, most)
     return ray.data.ActorPoolStrategy(size=size)
-
-
-def _ray() -> Any:
-    try:
-        import ray
-        import ray.data
-    except ImportError:
-        raise MissingExtraError("Working on a cluster", "ray", "ray") from None
-    return ray
