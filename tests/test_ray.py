@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
 from s3c2.cli.commands import s3c2 as s3c2_command
+from s3c2.engine.cluster import connected, spread
 from s3c2.errors import MissingExtraError
 from s3c2.fitting import _groups
 
@@ -67,22 +68,15 @@ def labels(folder):
     return dataset.dataset(folder).to_table().to_pydict()
 
 
-def test_a_dataset_gets_the_clusters_of_one_process(place):
-    import ray.data
-
-    import s3c2.ray
-
-    with s3c2.ray.connected():
-        rows = ray.data.read_parquet(str(place / "rows"))
-        found = s3c2.ray.predict(rows, place / "model", workers=1).to_pandas()
-    alone = labels(place / "alone")
-    expected = dict(zip(alone["id"], zip(alone["cluster"], alone["probability"])))
-    assert len(found) == N_FILES * FILE_ROWS
-    assert set(found.columns) == {"name", *COLUMNS, "cluster", "probability"}
-    clusters = {name: expected[name][0] for name in found["name"]}
-    assert found["cluster"].tolist() == [clusters[name] for name in found["name"]]
-    several = np.array([expected[name][1] for name in found["name"]])
-    assert (np.round(found["probability"].to_numpy(np.float64), 6) == several).all()
+def test_a_cluster_that_is_not_there(place):
+    given = ["predict", place / "model", place / "rows", "-o", place / "nothing"]
+    found = CliRunner().invoke(
+        s3c2_command, [*map(str, given), "--ray", "--address", "127.0.0.1:1"]
+    )
+    assert found.exit_code == 2
+    assert found.stderr.startswith("Error: Ray cannot be reached at 127.0.0.1:1")
+    assert found.stderr.count("\n") == 1
+    assert not (place / "nothing").exists()
 
 
 @pytest.mark.slow
@@ -116,15 +110,27 @@ def test_a_node_killed_in_the_middle_costs_no_row_and_doubles_none(place):
     assert len(list((place / "spread").iterdir())) == N_FILES + 1
 
 
-def test_a_cluster_that_is_not_there(place):
-    given = ["predict", place / "model", place / "rows", "-o", place / "nothing"]
-    found = CliRunner().invoke(
-        s3c2_command, [*map(str, given), "--ray", "--address", "127.0.0.1:1"]
-    )
-    assert found.exit_code == 2
-    assert found.stderr.startswith("Error: Ray cannot be reached at 127.0.0.1:1")
-    assert found.stderr.count("\n") == 1
-    assert not (place / "nothing").exists()
+@pytest.fixture(scope="module")
+def local_ray():
+    with connected():
+        yield
+
+
+def test_a_dataset_gets_the_clusters_of_one_process(place, local_ray):
+    import ray.data
+
+    import s3c2.ray
+
+    rows = ray.data.read_parquet(str(place / "rows"))
+    found = s3c2.ray.predict(rows, place / "model", workers=1).to_pandas()
+    alone = labels(place / "alone")
+    expected = dict(zip(alone["id"], zip(alone["cluster"], alone["probability"])))
+    assert len(found) == N_FILES * FILE_ROWS
+    assert set(found.columns) == {"name", *COLUMNS, "cluster", "probability"}
+    clusters = {name: expected[name][0] for name in found["name"]}
+    assert found["cluster"].tolist() == [clusters[name] for name in found["name"]]
+    several = np.array([expected[name][1] for name in found["name"]])
+    assert (np.round(found["probability"].to_numpy(np.float64), 6) == several).all()
 
 
 def test_without_ray_the_install_line_is_named(monkeypatch, place):
@@ -149,16 +155,27 @@ def grid(many_blobs):
     ]
 
 
-def test_a_grid_on_ray_gives_the_models_of_this_machine(many_blobs):
+def test_a_grid_on_ray_gives_the_models_of_this_machine(many_blobs, local_ray):
     X, configurations = grid(many_blobs)
     alone = fit_many(X, configurations)
-    spread = fit_many(X, configurations, engine="ray")
-    for one, two in zip(alone, spread):
+    on_ray = fit_many(X, configurations, engine="ray")
+    for one, two in zip(alone, on_ray):
         assert one.get_params(deep=False)["random_state"] == two.random_state
         assert one.threshold_ == two.threshold_
         for name, weights in one.network_.state_dict().items():
             assert (weights == two.network_.state_dict()[name]).all()
         assert (one.labels_ == two.labels_).all()
+
+
+def test_a_group_that_is_lost_with_its_worker_is_done_again(tmp_path, local_ray):
+    def work(common, group):
+        if group == 1 and not (common / "died").exists():
+            (common / "died").touch()
+            os._exit(1)
+        return 10 * group
+
+    assert spread(work, tmp_path, [0, 1, 2], 0) == [0, 10, 20]
+    assert (tmp_path / "died").exists()
 
 
 def test_a_grid_refuses_what_it_cannot_do(many_blobs):
