@@ -16,12 +16,14 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
+from s3c2 import __version__
 from s3c2.data.streams import is_dataset
 from s3c2.engine.callbacks import as_callbacks
 from s3c2.engine.checkpoint import Checkpoint, digest_of_links, fingerprint
 from s3c2.engine.cluster import connected, n_workers, spread
 from s3c2.engine.progress import say
 from s3c2.engine.randomness import seed_from
+from s3c2.engine.ranks import meet, n_ranks, of_first, same
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.errors import DataError, LinksError, NoLinksWarning, warn
@@ -123,11 +125,20 @@ def begin(
     resolved = _resolved(first, links, rows, sample_id, some)
     if seeds is None:
         seeds = [seed_from(model.random_state) for model in models]
+    meet(rows.device)
+
+    def mark_of(*more: str) -> str:
+        # Own modules are the same in all models.
+        settings = [beside, identity(first), *(model._settings() for model in models[1:])]
+        return fingerprint([*settings, *more], rows.X, resolved)
+
+    if n_ranks() > 1:
+        mark = mark_of(__version__)
+        same(mark, "another version of s3c2, or other data, links or settings,")
+        seeds = of_first(list(seeds))
     checkpoint = None
     if first.checkpoint is not None:
-        # Own modules are the same in all of them.
-        settings = [beside, identity(first), *(model._settings() for model in models[1:])]
-        checkpoint = Checkpoint(first.checkpoint, fingerprint(settings, rows.X, resolved), seeds)
+        checkpoint = Checkpoint(first.checkpoint, mark_of(), seeds)
         seeds = checkpoint.seeds
     if choices:
         say(choices, first.verbose)

@@ -184,7 +184,11 @@ def host_memory() -> int:
 def torch_device(name: Any) -> torch.device:
     """The device of this name; "auto" is a GPU if there is one."""
     if isinstance(name, str) and name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if not torch.cuda.is_available():
+            return torch.device("cpu")
+        # Each process that torchrun started has a GPU of its own.
+        own = os.environ.get("LOCAL_RANK") if "TORCHELASTIC_RUN_ID" in os.environ else None
+        return torch.device("cuda" if own is None else f"cuda:{own}")
     if not isinstance(name, str | torch.device):
         raise TypeError(
             f"The 'device' parameter must be 'auto' or the name of a device. {got(name)}"

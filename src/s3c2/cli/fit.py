@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +24,7 @@ from s3c2.cli.outputs import (
 )
 from s3c2.cli.seen import Seen
 from s3c2.cli.summary import summary_of, tell
+from s3c2.engine.first_rank import is_first
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
@@ -205,14 +207,16 @@ def fit(
     data past memory the folder labels/ with Parquet parts in place of labels.csv. A fit that was
     interrupted goes on where it was when the same command is given again.
     """
+    quiet, as_json = quiet or not is_first(), as_json and is_first()
     _check_clusters(n_clusters)
     if links_file is None:
         _do_without_links(settings["as_published"], quiet)
     if not no_report:
         check_matplotlib(", or leave the report out with --no-report.")
-    with output_folder(out):
+    with output_folder(out) if is_first() else nullcontext():
         began = time.monotonic()
-        _check_outputs(out, report=not no_report)
+        if is_first():
+            _check_outputs(out, report=not no_report)
         from s3c2.data import prepare
         from s3c2.report import Answers
 
@@ -231,6 +235,8 @@ def fit(
         if not quiet and not (out / CHECKPOINT).exists():
             _tell_how_long(model, seen)
         _train(model, seen, out / CHECKPOINT)
+        if not is_first():  # the first of the processes that torchrun started writes for all
+            return
         model.preparation_ = preparation.to_json()
         answers = Answers(model, seen.X, seen.links, seen.numbers)
         outputs = _write(out, seen, answers, title=data.stem, report=not no_report)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from s3c2.engine.ranks import n_ranks
 from s3c2.engine.task import Losses, Task, train_step
 
 WARM_UP = 3  # eager steps before a step is captured on a GPU
@@ -30,7 +31,8 @@ class GpuSteps:
     def __call__(self, step: int) -> dict[str, Tensor]:
         kind = self.task.losses_at(step)
         if kind not in self.graphs:
-            if self.warm.get(kind, 0) < WARM_UP or not self.task.capturable:
+            capturable = self.task.capturable and n_ranks() == 1
+            if self.warm.get(kind, 0) < WARM_UP or not capturable:
                 self.warm[kind] = self.warm.get(kind, 0) + 1
                 return self._eager(step)
             self.graphs[kind] = self._captured(step)

@@ -20,6 +20,7 @@ from scipy import sparse
 from torch import Tensor, nn
 
 from s3c2.data.passes import chunks
+from s3c2.engine.first_rank import is_first
 from s3c2.errors import OtherFitError, StorageError
 from s3c2.files import model_files as storage
 from s3c2.links import Links
@@ -75,7 +76,7 @@ class Checkpoint:
         return [int(seed) for seed in self.content["seeds"]]
 
     def due(self) -> bool:
-        return time.monotonic() >= self._next
+        return is_first() and time.monotonic() >= self._next
 
     def restore(
         self, stage: str, network: nn.Module, optimizer: torch.optim.Optimizer
@@ -130,7 +131,7 @@ class Checkpoint:
 
     def write(self) -> None:
         """Write what was kept since the last time."""
-        if not self._unwritten:
+        if not self._unwritten or not is_first():
             return
         began = time.monotonic()
         storage.write(self.path, "checkpoint", self.content, self.tensors)
@@ -139,7 +140,8 @@ class Checkpoint:
         self._unwritten = False
 
     def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
+        if is_first():
+            self.path.unlink(missing_ok=True)
 
 
 def fingerprint(settings: Any, X: Any, every_links: Sequence[Links] = ()) -> str:

@@ -10,6 +10,8 @@ import time
 from types import TracebackType
 from typing import Any
 
+from s3c2.engine.first_rank import is_first
+
 PATIENCE = 1.0  # seconds before anything is shown
 BAR_EVERY = 0.1
 LINE_EVERY = 10.0
@@ -37,10 +39,10 @@ class Progress:
     ) -> None:
         self.what = what
         self.total = total
-        self.verbose = verbose
+        self.verbose = verbose if is_first() else 0
         self.per_second = per_second
         self.began = time.monotonic()
-        self.next = self.began + PATIENCE if verbose else float("inf")
+        self.next = self.began + PATIENCE if self.verbose else float("inf")
         self._bar: Any = None
         self._task: Any = None
 
@@ -90,7 +92,7 @@ class Progress:
 
 def say(words: str, verbose: int) -> None:
     """Print one line where progress goes, unless progress is switched off."""
-    if verbose:
+    if verbose and is_first():
         print(words, file=sys.stderr, flush=True)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from s3c2.engine.callbacks import Callback, Step
 from s3c2.engine.checkpoint import Checkpoint
+from s3c2.engine.ranks import of_first
 from s3c2.errors import DataError
 
 
@@ -54,4 +55,4 @@ class FitRun:
     def after(self, step: Step) -> bool:
         # All are told first: also those behind one that asks to stop.
         answers = [callback.on_fit_task_end(self.estimator, step) for callback in self.callbacks]
-        return any(answers)
+        return of_first(any(answers)) if answers else False

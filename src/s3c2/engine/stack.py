@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -23,6 +24,7 @@ from s3c2.engine.convolution import Layer, convolve, is_convolution
 from s3c2.engine.dropout import Dropout
 from s3c2.engine.kernels.steps import has_kernels
 from s3c2.engine.randomness import Purpose, derived_seed, dropout_masks
+from s3c2.engine.ranks import bounds, n_ranks, of_all_shares, own_share
 
 _ELEMENTWISE = (nn.ReLU, nn.Sigmoid, nn.Tanh, nn.Softmax, nn.Identity)
 
@@ -79,6 +81,13 @@ class Stack(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(replicas, rows, …) → (replicas, rows, …), float32."""
+        if self.training and n_ranks() > 1:
+            with self._dropout_of_share(x.shape[1]):
+                share = self._forward(own_share(x))
+            return of_all_shares(share, x.shape[1])
+        return self._forward(x)
+
+    def _forward(self, x: Tensor) -> Tensor:
         half = self.precision == "bf16" and x.device.type == "cuda"
         # Without its cache: a captured step must cast the weights of the moment.
         with torch.autocast(x.device.type, torch.bfloat16, enabled=half, cache_enabled=False):
@@ -142,6 +151,18 @@ class Stack(nn.Module):
         for layer, mask in zip(layers, masks):
             replicas = () if self.n == 1 else (self.n,)
             layer.mask = torch.from_numpy(mask).view(*replicas, rows, *layer.size)
+
+    @contextmanager
+    def _dropout_of_share(self, rows: int) -> Iterator[None]:
+        """Of the masks that were laid in for all rows of a batch, those of this rank's rows."""
+        start, stop, _ = bounds(rows)
+        laid = [(layer, layer.mask) for layer in self.layers_that_drop]
+        for layer, mask in laid:
+            if mask is not None:
+                layer.mask = mask.narrow(0 if self.n == 1 else 1, start, stop - start)
+        yield
+        for layer, mask in laid:
+            layer.mask = mask
 
     def without_dropout(self, x: Tensor) -> Tensor:
         """One pass in which nothing is dropped; what was laid in is laid in again."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from s3c2.engine.randomness import seed_torch
+from s3c2.engine.ranks import average_gradients
 
 History = dict[str, NDArray[np.float32]]
 Losses = Callable[[int | Tensor], dict[str, Tensor]]
@@ -76,6 +77,7 @@ def train_step(
     optimizer.zero_grad(set_to_none=True)
     # Replicas share nothing, so the gradient of the sum is each one's own gradient.
     torch.autograd.backward(terms["loss"].sum())
+    average_gradients(task.stacks.parameters())
     silence(task, terms["loss"].detach())
     optimizer.step()
     return {name: term.detach() for name, term in terms.items()}

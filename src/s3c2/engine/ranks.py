@@ -1,0 +1,133 @@
+"""Training with torchrun: the rows of a batch are shared among processes, called ranks.
+
+All ranks draw the same batch. Each sends its share of the rows through the network and gets the
+outputs of the others, so that all of them compute the loss of the whole batch; the gradients of the
+weights are averaged. The result is that of one process, up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, distributed
+
+from s3c2.engine.first_rank import under_torchrun
+from s3c2.errors import ClusterError
+
+T = TypeVar("T")
+
+
+def n_ranks() -> int:
+    """The number of processes that train together, once they have met."""
+    return distributed.get_world_size() if distributed.is_initialized() else 1
+
+
+def meet(device: torch.device) -> None:
+    """Let the processes that torchrun started find each other; nothing without torchrun."""
+    if under_torchrun() and not distributed.is_initialized():
+        backend = "nccl" if device.type == "cuda" else "gloo"
+        together(lambda: distributed.init_process_group(backend))
+
+
+def same(value: T, what: str) -> T:
+    """The value, which must be that of the first rank."""
+    if n_ranks() == 1:
+        return value
+    every: list[Any] = [None] * n_ranks()
+    together(lambda: distributed.all_gather_object(every, value))
+    for rank, other in enumerate(every):
+        if other != every[0]:
+            raise ClusterError(
+                f"Rank {rank} has {what} than rank 0. Give all ranks the same data, links and "
+                "settings, and install the same version of s3c2 for all."
+            )
+    return value
+
+
+def of_first(value: T) -> T:
+    """The value that the first rank has."""
+    if n_ranks() == 1:
+        return value
+    some: list[Any] = [value]
+    together(lambda: distributed.broadcast_object_list(some, 0))
+    first: T = some[0]
+    return first
+
+
+def average_gradients(weights: Iterable[Tensor]) -> None:
+    """Give all ranks the mean of their gradients; nothing for a process alone."""
+    if n_ranks() == 1:
+        return
+    for weight in weights:
+        if weight.grad is not None:
+            grad = weight.grad
+            together(lambda grad=grad: distributed.all_reduce(grad))  # type: ignore[misc]
+            grad /= n_ranks()
+
+
+def own_share(x: Tensor, dim: int = 1) -> Tensor:
+    """The rows of this rank; the gradient is that of all rows."""
+    share: Tensor = _Share.apply(x, dim)  # type: ignore[no-untyped-call]
+    return share
+
+
+def of_all_shares(out: Tensor, n_rows: int) -> Tensor:
+    """The outputs of all ranks for their rows, (replicas, n_rows, …)."""
+    every: Tensor = _Gathered.apply(out, n_rows)  # type: ignore[no-untyped-call]
+    return every
+
+
+def bounds(n_rows: int) -> tuple[int, int, int]:
+    """First and last row of this rank's share, and the size of a full share."""
+    size = -(-n_rows // n_ranks())
+    start = min(distributed.get_rank() * size, n_rows)
+    return start, min(start + size, n_rows), size
+
+
+class _Share(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, dim: int) -> Tensor:
+        ctx.n_rows, ctx.dim = x.shape[dim], dim
+        start, stop, _ = bounds(ctx.n_rows)
+        return x.narrow(dim, start, stop - start)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        # What flows back was multiplied by the number of ranks, for the mean over them.
+        return _gathered(grad.contiguous(), ctx.n_rows, ctx.dim) / n_ranks(), None
+
+
+class _Gathered(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, out: Tensor, n_rows: int) -> Tensor:
+        ctx.n_rows = n_rows
+        return _gathered(out.contiguous(), n_rows, 1)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        start, stop, _ = bounds(ctx.n_rows)
+        return grad[:, start:stop] * n_ranks(), None
+
+
+def _gathered(share: Tensor, n_rows: int, dim: int) -> Tensor:
+    _, _, size = bounds(n_rows)
+    share = share.transpose(0, dim).contiguous()  # rows first
+    full = share.new_zeros(size, *share.shape[1:])
+    full[: len(share)] = share
+    every = [torch.empty_like(full) for _ in range(n_ranks())]
+    together(lambda: distributed.all_gather(every, full))
+    return torch.cat(every)[:n_rows].transpose(0, dim)
+
+
+def together(work: Callable[[], Any]) -> None:
+    """Do what all ranks must do; say plainly when one of them is gone."""
+    try:
+        work()
+    except (RuntimeError, OSError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ClusterError(
+            f"Another rank cannot be reached or was lost ({why[:120]}). The same command goes on "
+            "from the checkpoint, if there is one."
+        ) from None

@@ -1,0 +1,124 @@
+"""Training with torchrun: two processes end where one does, and a lost one ends all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from s3c2 import S3C2
+
+SCRIPT = """
+import os, sys
+import numpy as np, torch
+from s3c2 import S3C2, Links
+
+torch.set_num_threads(1)
+out, extra = sys.argv[1], float(sys.argv[2])
+rng = np.random.default_rng(0)
+y = np.arange(600) % 3
+X = (rng.normal(size=(600, 8)) * 0.5 + 3 * np.eye(3, 8)[y]).astype(np.float32)
+X += extra * int(os.environ.get("RANK", "0"))
+model = S3C2.as_published(3, scale="standard", layers=(64, 32), verbose=0, random_state=0)
+model.set_params(labnet__epochs=100, clunet__steps=int(sys.argv[3]), checkpoint=out + ".state")
+if len(sys.argv) > 4:  # says how far it is, and takes its time
+    import time
+    from s3c2.engine import checkpoint
+    checkpoint.SECONDS = 0.0
+    checkpoint.PATIENCE = 0
+    def note(step):
+        if step.stage == "clunet" and os.environ.get("RANK", "0") == "0":
+            open(out + ".step", "w").write(str(step.step))
+        time.sleep(0.02 if step.stage == "clunet" else 0)
+    model.set_params(callbacks=note)
+model.fit(X, links=Links.from_labels(y, 101, random_state=0))
+if os.environ.get("RANK", "0") == "0":
+    model.set_params(checkpoint=None, callbacks=None).save(out)
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    place = tmp_path_factory.mktemp("ranks")
+    (place / "train.py").write_text(SCRIPT)
+    return place
+
+
+def start(place: Path, n: int, *arguments: object) -> subprocess.Popen[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", n, "--master-addr", "127.0.0.1"]
+    given = [*torchrun, "--master-port", port] if n > 1 else []
+    return subprocess.Popen(
+        [sys.executable, *map(str, [*given, place / "train.py", *arguments])],
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+
+
+def run(place: Path, n: int, *arguments: object) -> str:
+    process = start(place, n, *arguments)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    return said
+
+
+def weights(folder: Path) -> dict[str, np.ndarray]:
+    model = S3C2.load(folder, device="cpu")
+    networks = {"labnet": model.labnet_.encoder_, "clunet": model.network_}
+    return {
+        f"{stage} {name}": value.numpy()
+        for stage, network in networks.items()
+        for name, value in network.state_dict().items()
+    }
+
+
+@pytest.fixture(scope="module")
+def alone(place):
+    run(place, 1, place / "one", 0, 200)
+    return weights(place / "one")
+
+
+def differ(one: dict[str, np.ndarray], two: dict[str, np.ndarray]) -> float:
+    return max(float(np.abs(one[name] - two[name]).max()) for name in one)
+
+
+def test_two_processes_end_with_the_weights_of_one(place, alone):
+    run(place, 2, place / "two", 0, 200)
+    assert differ(alone, weights(place / "two")) < 1e-5
+
+
+@pytest.mark.slow
+def test_a_killed_rank_ends_all_and_one_process_goes_on(place, alone):
+    process = start(place, 2, place / "three", 0, 200, "slowly")
+    step = place / "three.step"
+    while not (step.exists() and step.read_text() and int(step.read_text()) > 20):
+        assert process.poll() is None
+        time.sleep(0.05)
+    ranks = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True
+    ).stdout.split()
+    os.kill(int(ranks[-1]), signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert not (place / "three").exists()
+    run(place, 1, place / "three", 0, 200, "slowly")
+    assert differ(alone, weights(place / "three")) < 1e-5
+
+
+def test_ranks_with_different_data_are_refused(place):
+    process = start(place, 2, place / "four", 1, 200)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert (
+        "Rank 1 has another version of s3c2, or other data, links or settings, than rank 0" in said
+    )
+    assert not (place / "four").exists()
