@@ -24,7 +24,7 @@ from s3c2.cli.outputs import (
 )
 from s3c2.cli.seen import Seen
 from s3c2.cli.summary import summary_of, tell
-from s3c2.engine.first_rank import is_first
+from s3c2.engine.first_rank import is_first, under_torchrun
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
@@ -232,7 +232,8 @@ def fit(
         scaling = {"none": None, "auto": preparation.usual_scale}.get(scale, scale)
         shared = {"scale": scaling, "contradictions": contradictions, "verbose": verbose}
         model = _new_model(n_clusters, seen.X, settings, shared)
-        if not quiet and not (out / CHECKPOINT).exists():
+        # Ranks train together or not at all: one of them cannot try a few steps by itself.
+        if not (quiet or under_torchrun() or (out / CHECKPOINT).exists()):
             _tell_how_long(model, seen)
         _train(model, seen, out / CHECKPOINT)
         if not is_first():  # the first of the processes that torchrun started writes for all
