@@ -126,7 +126,7 @@ def together(work: Callable[[], Any]) -> None:
     try:
         work()
     except (RuntimeError, OSError) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
+        why = (str(error).splitlines() or [type(error).__name__])[0].rpartition("] ")[2]
         raise ClusterError(
             f"Another rank cannot be reached or was lost ({why[:120]}). The same command goes on "
             "from the checkpoint, if there is one."
