@@ -42,6 +42,7 @@ benchmarks: $(READY) ## speed, memory and agreement with plain torch, into bench
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/ranks.py
 	$(BIN)/python benchmarks/stacks.py --repeats 9
 
 figures: $(READY) ## the paper's figures, into experiments/results; FLAGS=--quick for minutes

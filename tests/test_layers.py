@@ -23,6 +23,7 @@ LAYERS = (
     {"estimator", "baselines", "tuning", "labelling", "onnx_export"},
     {"ray"},
     {"cli", "report"},
+    {"__main__"},
 )  # fmt: skip
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
 

@@ -2,4 +2,5 @@
 
 from s3c2.cli import main
 
-main()
+if __name__ == "__main__":
+    main()
