@@ -20,9 +20,9 @@ LAYERS = (
         "fitting", "saving", "surface", "suspicion", "threshold", "pretraining", "cluster_training",
         "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_training", "clunet_start",
     },
-    {"estimator", "baselines", "tuning", "labelling", "onnx_export"},
+    {"estimator", "baselines", "tuning", "labelling", "onnx_export", "questions"},
     {"ray"},
-    {"cli", "report"},
+    {"cli", "report", "page"},
     {"__main__"},
 )  # fmt: skip
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,77 @@
+"""When to stop: how much the clusters still change, and how well the last answers were foreseen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics.cluster import contingency_matrix
+
+LAST = 30  # answers that are looked at
+STILL = 0.01  # share of the rows: a training that moves fewer changes nothing
+FORESEEN = 0.85  # share of the last answers
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Whether more answers are worth it.
+
+    Attributes
+    ----------
+    state : "begin", "go on" or "stop"
+    words : the same for a person
+    """
+
+    state: Literal["begin", "go on", "stop"]
+    words: str
+
+
+def share_moved(before: NDArray[np.int64], after: NDArray[np.int64]) -> float:
+    """Share of the rows whose cluster is another one, whatever the clusters are called."""
+    counts = contingency_matrix(before, after)
+    rows, columns = linear_sum_assignment(counts, maximize=True)
+    return float(1 - counts[rows, columns].sum() / max(len(before), 1))
+
+
+def stop_signal(
+    *,
+    n_answers: int,
+    n_seen: int,
+    n_clusters: int,
+    moved: Sequence[float],
+    foreseen: Sequence[bool],
+) -> Signal:
+    """Put what is known about the progress into words.
+
+    Parameters
+    ----------
+    n_seen : clusters from which two rows were found to be the same
+    moved : share of the rows that each training put elsewhere, the last at the end
+    foreseen : of each answer, whether it was what had been expected, the last at the end
+    """
+    if n_answers == 0:
+        return Signal("begin", "Answer the first question: every answer helps.")
+    if n_seen < n_clusters:
+        return Signal(
+            "begin", f"Keep going: {n_seen} of {n_clusters} clusters have a pair of the same kind."
+        )
+    if not moved:
+        return Signal("go on", "Every cluster has been seen. Keep going while the model learns.")
+    last = foreseen[-LAST:]
+    right = sum(last) / len(last) if last else 0.0
+    told = (
+        f"The last training moved {_percent(moved[-1])} of the items, and "
+        f"{_percent(right)} of your last {len(last)} answers were foreseen."
+    )
+    still = len(moved) > 1 and max(moved[-2:]) <= STILL
+    if still and len(last) == LAST and right >= FORESEEN:
+        return Signal("stop", f"You can stop. {told}")
+    return Signal("go on", f"Keep going. {told}")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"

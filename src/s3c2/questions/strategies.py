@@ -1,0 +1,256 @@
+"""Which pair to ask next: at random, or the one that is likely to teach most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from s3c2.questions.known import Known, Pair, Verdict
+from s3c2.questions.view import Floats, View
+
+MOST_DRAWS = 200  # random pairs that are tried before giving up
+CURIOSITY = 0.2  # how much a row matters of which the model is sure
+CAUTION = 1.0  # how much it counts that a row has a good chance to find its group
+MOST_COMPARED = 300  # rows that are compared with all groups
+WORTH_ASKING_ON = 0.4  # chance of the next group for a row that did not belong to the first
+LIKELY = 0.5  # chance from which two groups are compared at once
+MERGE_EVERY = 5  # rows are asked about until two groups are compared in any case
+PRIOR = (1.0, -0.15, -1.0)  # weights of what the view expects, of the distance, and a shift
+BELIEF = 1.0  # how many answers it takes to move from these
+FAR = 8.0  # distances beyond this are alike
+
+
+class Strategy(Protocol):
+    """A way to choose pairs; ``needs_view`` says whether it listens to a model."""
+
+    needs_view: bool
+
+    def next_pair(self, known: Known, view: View | None, avoid: Collection[Pair]) -> Pair | None:
+        """A pair that the answers say nothing about; None if none is left."""
+
+    def note(self, pair: Pair, verdict: Verdict) -> None:
+        """Hear the answer to a pair."""
+
+
+class RandomPairs:
+    """Any two rows, each pair as likely as any other."""
+
+    needs_view = False
+
+    def __init__(self, n_rows: int, seed: int) -> None:
+        self.n_rows, self.rng = n_rows, np.random.default_rng(seed)
+
+    def next_pair(self, known: Known, view: View | None, avoid: Collection[Pair]) -> Pair | None:
+        for _ in range(MOST_DRAWS):
+            pair = Pair.of(*map(int, self.rng.choice(self.n_rows, 2, replace=False)))
+            if pair not in avoid and not known.says(*pair):
+                return pair
+        return self._any_left(known, avoid)
+
+    def _any_left(self, known: Known, avoid: Collection[Pair]) -> Pair | None:
+        """Nearly all pairs are known: go through them."""
+        for a in self.rng.permutation(self.n_rows).tolist():
+            for b in range(self.n_rows):
+                if a != b and Pair.of(a, b) not in avoid and not known.says(a, b):
+                    return Pair.of(a, b)
+        return None
+
+    def note(self, pair: Pair, verdict: Verdict) -> None:
+        """Nothing follows from an answer."""
+
+
+class Informative:
+    """One row after another is compared with groups of rows that are known to be the same.
+
+    Every cluster is seen first: its most typical row begins a group, without a question. The next
+    row to ask about is one that teaches most about others (rows that are near to it, doubtful, and
+    not near to a row that was asked about) and that has a good chance to find its group. It is
+    compared with the group that it belongs to most probably, then with the next: one of the two
+    rows stays, and rows get links of both kinds. Between rows, two whole groups are compared that
+    may be the same.
+
+    What the model expects is corrected by the answers so far: a model that is too sure, or too
+    timid, is heard accordingly.
+    """
+
+    needs_view = True
+
+    def __init__(self, n_rows: int, seed: int, caution: float = CAUTION) -> None:
+        self.random, self.caution = RandomPairs(n_rows, seed), caution
+        self.aside: set[int] = set()  # rows that nobody could place
+        self.row: int | None = None  # that is asked about
+        self.n_rows_asked = 0
+
+    def next_pair(self, known: Known, view: View | None, avoid: Collection[Pair]) -> Pair | None:
+        if view is None:
+            return self.random.next_pair(known, view, avoid)
+        return _Choice(self, known, view, avoid).pair()
+
+    def note(self, pair: Pair, verdict: Verdict) -> None:
+        """Go on with the same row after "different"; leave it aside after "unsure"."""
+        if self.row is None or self.row not in pair:
+            return
+        if verdict == "unsure":
+            self.aside.add(self.row)
+        if verdict != "different":
+            self.row = None
+
+
+class _Choice:
+    """One question: the groups as they are now, and the rows that are left."""
+
+    def __init__(
+        self, memory: Informative, known: Known, view: View, avoid: Collection[Pair]
+    ) -> None:
+        self.memory, self.known, self.view, self.avoid = memory, known, view, avoid
+        self.place = {int(row): i for i, row in enumerate(view.rows)}
+        self.groups = self._groups()  # places in the view
+        self.asked = np.array([i for group in self.groups for i in group], dtype=np.intp)
+        sizes = [len(group) for group in self.groups]
+        self.size, self.first = np.array(sizes), np.cumsum([0, *sizes])[:-1]
+        self.weights = _weights(view, known, self.place)
+
+    def _groups(self) -> list[list[int]]:
+        """The groups; those of clusters that were not seen begin here, by their typical rows."""
+        found = [
+            [self.place[row] for row in rows if row in self.place]
+            for rows in self.known.members.values()
+        ]
+        groups = [one for one in found if one]
+        seen = {int(self.view.labels[i]) for one in groups for i in one}
+        typical = self.view.typical
+        return groups + [[i] for cluster, i in typical.items() if cluster not in seen]
+
+    def pair(self) -> Pair | None:
+        memory = self.memory
+        if memory.row is not None and memory.row in self.place:
+            i = self.place[memory.row]
+            chances = self._chances_of_groups(np.array([i]))[0]
+            best = int(chances.argmax())
+            if chances[best] >= WORTH_ASKING_ON:
+                return self._row_and_group(i, best)
+        memory.row = None
+        due = memory.n_rows_asked % MERGE_EVERY == MERGE_EVERY - 1
+        return self._two_groups(0.0 if due else LIKELY) or self._next_row() or self._at_random()
+
+    def _next_row(self) -> Pair | None:
+        """The row that teaches most and may find its group, and the most probable group."""
+        near = self.view.near
+        gain = np.maximum(near - near[self.asked].max(axis=0), 0) @ (CURIOSITY + self.view.doubt)
+        gain[self.asked] = -1
+        gain[[self.place[row] for row in self.memory.aside if row in self.place]] = -1
+        rows = np.argsort(-gain)[:MOST_COMPARED]
+        rows = rows[gain[rows] >= 0]
+        if len(rows) == 0:
+            return None
+        chances = self._chances_of_groups(rows)  # (rows, groups)
+        worth = gain[rows, None] * chances**self.memory.caution * (chances > 0)
+        at, group = np.unravel_index(int(worth.argmax()), chances.shape)
+        if chances[at, group] <= 0:
+            return None
+        self.memory.row = int(self.view.rows[rows[at]])
+        self.memory.n_rows_asked += 1
+        return self._row_and_group(int(rows[at]), int(group))
+
+    def _chances_of_groups(self, rows: NDArray[np.intp]) -> Floats:
+        """(rows, groups) chance to be the same; 0 where it is known or cannot be told."""
+        chances = np.maximum.reduceat(self._chance(rows, self.asked), self.first, axis=1)
+        for at in range(len(rows)):
+            if self._has_answers(int(rows[at])):
+                for number, group in enumerate(self.groups):
+                    if not self._open([int(rows[at])], group):
+                        chances[at, number] = 0
+        return np.asarray(chances)
+
+    def _chance(self, rows: NDArray[np.intp], others: NDArray[np.intp]) -> Floats:
+        """(rows, others) the expected chance to be the same, corrected by the answers."""
+        at = np.ix_(rows, others)
+        return _logistic(_evidence(self.view.same[at], self.view.near[at]), self.weights)
+
+    def _has_answers(self, i: int) -> bool:
+        row = int(self.view.rows[i])
+        return row in self.known.asked or any(row in pair for pair in self.avoid)
+
+    def _row_and_group(self, i: int, number: int) -> Pair:
+        """A row, and the row of a group that is most like it."""
+        group = self.groups[number]
+        return self._rows(i, group[int(self._chance(np.array([i]), np.array(group)).argmax())])
+
+    def _open(self, one: list[int], two: list[int]) -> bool:
+        """Whether nobody knows how two groups relate, and nobody is asked about it."""
+        a, b = ([int(self.view.rows[i]) for i in group] for group in (one, two))
+        if self.known.relation(a[0], b[0]) is not None:
+            return False
+        if not self.known.n_unsure and not self.avoid:
+            return True
+        return not any(self.known.says(i, j) or Pair.of(i, j) in self.avoid for i in a for j in b)
+
+    def _two_groups(self, least: float) -> Pair | None:
+        """Two groups that are the same with some chance, where this says something of many rows."""
+        if len(self.groups) < 2:
+            return None
+        of_rows = self._chance(self.asked, self.asked)
+        sums = np.add.reduceat(np.add.reduceat(of_rows, self.first, axis=0), self.first, axis=1)
+        sizes = np.outer(self.size, self.size)
+        chance = sums / sizes  # (groups, groups), the mean over their rows
+        value = np.triu(np.where((chance >= least) & (sizes > 1), chance * np.sqrt(sizes), 0), 1)
+        for found in np.argsort(-value, axis=None):
+            one, two = map(int, np.unravel_index(found, value.shape))
+            if value[one, two] <= 0:
+                return None
+            if self._open(self.groups[one], self.groups[two]):
+                a, b = np.array(self.groups[one]), np.array(self.groups[two])
+                at = np.unravel_index(int(self._chance(a, b).argmax()), (len(a), len(b)))
+                self.memory.n_rows_asked += 1
+                return self._rows(int(a[at[0]]), int(b[at[1]]))
+        return None
+
+    def _at_random(self) -> Pair | None:
+        return self.memory.random.next_pair(self.known, self.view, self.avoid)
+
+    def _rows(self, i: int, j: int) -> Pair:
+        return Pair.of(int(self.view.rows[i]), int(self.view.rows[j]))
+
+
+def _weights(view: View, known: Known, place: dict[int, int]) -> NDArray[np.float64]:
+    """How what the view expects is to be heard, by the answers so far.
+
+    A logistic model of what the view expects and of how far apart the rows are. While there are
+    few answers it holds to PRIOR. By Newton's method.
+    """
+    answered = [
+        (place[a], place[b], verdict == "same")
+        for (a, b), verdict in known.verdicts.items()
+        if verdict != "unsure" and a in place and b in place
+    ]
+    a, b = (np.array([one[i] for one in answered], dtype=np.intp) for i in (0, 1))
+    same = np.array([one[2] for one in answered], dtype=float)
+    evidence = _evidence(view.same[a, b], view.near[a, b])
+    A = np.stack([*evidence, np.ones(len(same))], axis=1).astype(float)  # (answers, 3)
+    w = np.array(PRIOR)
+    for _ in range(20):
+        p = _logistic(evidence, w)
+        slope = A.T @ (p - same) + BELIEF * (w - PRIOR)
+        curvature = (A * (p * (1 - p))[:, None]).T @ A + BELIEF * np.eye(3)
+        step = np.linalg.solve(curvature, slope)
+        w = w - step
+        if np.abs(step).max() < 1e-4:
+            break
+    return np.array([max(w[0], 0.05), min(w[1], 0.0), w[2]])  # never against the evidence
+
+
+def _evidence(same: Floats, near: Floats) -> tuple[Floats, Floats]:
+    """The expected log odds of pairs, and their distances in units of their surroundings."""
+    p = np.clip(same, 0.01, 0.99)
+    return np.log(p / (1 - p)), np.minimum(-np.log(np.maximum(near, 1e-9)), FAR)
+
+
+def _logistic(evidence: tuple[Floats, Floats], w: NDArray[np.float64]) -> Floats:
+    odds = np.float32(w[0]) * evidence[0] + np.float32(w[1]) * evidence[1] + np.float32(w[2])
+    return np.asarray(1 / (1 + np.exp(-odds)))
+
+
+STRATEGIES = {"informative": Informative, "random": RandomPairs}
