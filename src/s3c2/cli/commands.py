@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from s3c2.cli.ask import ask
 from s3c2.cli.data import data
 from s3c2.cli.demo import demo
 from s3c2.cli.evaluate import evaluate
@@ -27,5 +28,5 @@ def s3c2() -> None:
     """Cluster by example: from pairs judged the same or different to clusters of all rows."""
 
 
-for command in (demo, fit, predict, evaluate, export, links, data):
+for command in (demo, ask, fit, predict, evaluate, export, links, data):
     s3c2.add_command(command)

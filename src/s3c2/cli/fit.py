@@ -208,7 +208,7 @@ def fit(
     interrupted goes on where it was when the same command is given again.
     """
     quiet, as_json = quiet or not is_first(), as_json and is_first()
-    _check_clusters(n_clusters)
+    check_clusters(n_clusters)
     if links_file is None:
         _do_without_links(settings["as_published"], quiet)
     if not no_report:
@@ -225,7 +225,7 @@ def fit(
             data, id_column=id_column, text_column=text_column, drop=drop, memory=memory * 2**20,
             refused=left_out.note if skip_damaged else None,
         )  # fmt: skip
-        _check_clusters(n_clusters, rows.n_rows)
+        check_clusters(n_clusters, rows.n_rows)
         verbose = 0 if quiet else 1
         seen = Seen.of(rows, links_file, contradictions, memory * 2**20, verbose)
         _warn_of_too_many_groups(seen.given, n_clusters, seen.whole_names)
@@ -270,7 +270,7 @@ def _do_without_links(as_published: bool, quiet: bool) -> None:
     )
 
 
-def _check_clusters(n_clusters: int, n_rows: int | None = None) -> None:
+def check_clusters(n_clusters: int, n_rows: int | None = None) -> None:
     from s3c2.errors import DataError
 
     if n_clusters < 2:

@@ -38,18 +38,18 @@ class ImagePreparation(Preparation):
         """Take the first picture's size; grey only when every picture is."""
         paths = picture_paths(folder)
         width, height = open_picture(paths[0]).size
-        grey = all(_is_grey(open_picture(path)) for path in paths)
+        grey = all(is_grey(open_picture(path)) for path in paths)
         preparation = cls(height, width, grey)
-        return preparation._read(folder, paths), preparation
+        return preparation.read(folder, paths), preparation
 
     def apply(
         self, path: Path, *, id_column: str | None = None, scaling: Scaling | None = None
     ) -> Data:
         """Read a folder of pictures in the size and colours of ``fit``."""
         refuse_id_column(path, id_column)
-        return self._read(path, picture_paths(path))
+        return self.read(path, picture_paths(path))
 
-    def _read(self, folder: Path, paths: list[Path]) -> Data:
+    def read(self, folder: Path, paths: list[Path]) -> Data:
         shape = self.prepared_shape
         needed = len(paths) * int(np.prod(shape)) * 4
         if needed > MOST_BYTES:
@@ -148,7 +148,7 @@ def _unreadable(path: Path, reason: str) -> DataError:
     return DataError(f"{path}: this picture cannot be read ({reason}). Replace or remove the file.")
 
 
-def _is_grey(picture: Any) -> bool:
+def is_grey(picture: Any) -> bool:
     if picture.mode in ("1", "L", "LA"):
         return True
     if picture.mode == "P":  # a palette may hold greys alone

@@ -1,7 +1,10 @@
 """Which pair to ask a person next: "same or different?"."""
 
-from s3c2.questions.asking import Answered, Questions
-from s3c2.questions.known import Known, Pair, Verdict
+from s3c2.questions.asking import Answered, Questions, votes
+from s3c2.questions.known import VERDICTS, Known, Pair, Verdict
+from s3c2.questions.stopping import Signal
 from s3c2.questions.view import View
 
-__all__ = ["Answered", "Known", "Pair", "Questions", "Verdict", "View"]
+__all__ = [
+    "VERDICTS", "Answered", "Known", "Pair", "Questions", "Signal", "Verdict", "View", "votes",
+]  # fmt: skip

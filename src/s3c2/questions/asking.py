@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,12 @@ from s3c2.questions.view import View, sample_rows
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer, and how probable "same" was thought before it."""
+    """An answer, how probable "same" was thought before it, and whose it is."""
 
     pair: Pair
     verdict: Verdict
     expected: float | None
+    author: str = ""
 
 
 class Questions:
@@ -43,7 +44,7 @@ class Questions:
     >>> questions = Questions(X, n_clusters=3)
     >>> for _ in range(30):
     ...     a, b = pair = questions.next_pair()
-    ...     questions.answer(pair, "same" if y[a] == y[b] else "different")
+    ...     _ = questions.answer(pair, "same" if y[a] == y[b] else "different")
     >>> questions.links(implied=False).n_links
     30
     """
@@ -70,7 +71,13 @@ class Questions:
         self._know()
 
     def _know(self) -> None:
-        self.known = Known({one.pair: one.verdict for one in self.history}, self.n_rows)
+        self.known = Known(agreed(self.history), self.n_rows)
+
+    def restore(self, history: Iterable[Answered]) -> None:
+        """Take over answers that were given before, in their order."""
+        self.history = list(history)
+        self._pair = None
+        self._know()
 
     def next_pair(self, avoid: Collection[Pair] = ()) -> Pair | None:
         """The pair to ask about; None when all pairs are known.
@@ -81,23 +88,29 @@ class Questions:
             self._pair = self.strategy.next_pair(self.known, self.view, avoid)
         return self._pair
 
-    def answer(self, pair: tuple[int, int], verdict: Verdict) -> None:
-        """Take the answer to a pair: "same", "different" or "unsure"."""
+    def answer(self, pair: tuple[int, int], verdict: Verdict, author: str = "") -> Answered:
+        """Take the answer to a pair: "same", "different" or "unsure".
+
+        Of one author's answers to a pair the last one counts; where authors differ, most of them.
+        """
         if verdict not in VERDICTS:
             raise ValueError(f"An answer is one of {', '.join(VERDICTS)}. Got {verdict!r} instead.")
         found = Pair.of(*map(int, pair))
         if not 0 <= found.a < found.b < self.n_rows:
             raise LinksError(f"{tuple(pair)} is no pair of rows: they are 0 to {self.n_rows - 1}.")
-        self.history.append(Answered(found, verdict, self.expected(found)))
+        new = Answered(found, verdict, self.expected(found), author)
+        self.history.append(new)
         self._know()
         self.strategy.note(found, verdict)
         self._pair = None
+        return new
 
-    def undo(self) -> Answered | None:
-        """Take back the last answer, and ask its pair again; None where there is none."""
-        if not self.history:
+    def undo(self, author: str = "") -> Answered | None:
+        """Take back the author's last answer, and ask its pair again; None where there is none."""
+        own = [i for i, one in enumerate(self.history) if one.author == author]
+        if not own:
             return None
-        last = self.history.pop()
+        last = self.history.pop(own[-1])
         self._know()
         self._pair = last.pair
         return last
@@ -141,6 +154,23 @@ class Questions:
     def links(self, *, implied: bool = True) -> Links:
         """The answers as links for a fit, with those that follow from them."""
         return self.known.links(implied=implied)
+
+
+def votes(history: Iterable[Answered]) -> dict[Pair, dict[str, Verdict]]:
+    """What each author last said of each pair."""
+    found: dict[Pair, dict[str, Verdict]] = {}
+    for one in history:
+        found.setdefault(one.pair, {})[one.author] = one.verdict
+    return found
+
+
+def agreed(history: Iterable[Answered]) -> dict[Pair, Verdict]:
+    """What most authors say of each pair; "unsure" where as many say the one as the other."""
+    found: dict[Pair, Verdict] = {}
+    for pair, said in votes(history).items():
+        same, different = (list(said.values()).count(v) for v in ("same", "different"))
+        found[pair] = "unsure" if same == different else "same" if same > different else "different"
+    return found
 
 
 def _strategy(given: str | Strategy, n_rows: int, seed: int) -> Strategy:

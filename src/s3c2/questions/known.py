@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from s3c2.errors import LinksError
 from s3c2.links import Links
+from s3c2.links.contradictions import Contradictions
 
 Verdict = Literal["same", "different", "unsure"]
 VERDICTS: tuple[Verdict, ...] = ("same", "different", "unsure")
@@ -94,6 +96,11 @@ class Known:
             cannot=np.concatenate([answers.cannot, _pairs(cannot[: len(must)])]),
             n_samples=self.n_rows,
         )
+
+    @cached_property
+    def contradictions(self) -> Contradictions:
+        """Answers that exclude each other, by row number."""
+        return self._links.contradictions()
 
     def answers_as_links(self) -> Links:
         """All answers as links by row number, contradictions among them."""

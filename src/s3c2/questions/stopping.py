@@ -13,6 +13,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 LAST = 30  # answers that are looked at
 STILL = 0.01  # share of the rows: a training that moves fewer changes nothing
+WILD = 0.2  # share of the rows: a training that moves so many has just begun to find clusters
 FORESEEN = 0.85  # share of the last answers
 
 
@@ -24,10 +25,12 @@ class Signal:
     ----------
     state : "begin", "go on" or "stop"
     words : the same for a person
+    share : how far it is, from 0 to 1
     """
 
     state: Literal["begin", "go on", "stop"]
     words: str
+    share: float = 0.0
 
 
 def share_moved(before: NDArray[np.int64], after: NDArray[np.int64]) -> float:
@@ -55,13 +58,16 @@ def stop_signal(
     """
     if n_answers == 0:
         return Signal("begin", "Answer the first question: every answer helps.")
-    if n_seen < n_clusters:
-        return Signal(
-            "begin", f"Keep going: {n_seen} of {n_clusters} clusters have a pair of the same kind."
-        )
-    if not moved:
-        return Signal("go on", "Every cluster has been seen. Keep going while the model learns.")
     last = foreseen[-LAST:]
+    right = sum(last) / LAST
+    calm = 1 - min(1.0, moved[-1] / WILD) if moved else 0.0
+    share = min(1.0, (n_seen / n_clusters + calm + min(1.0, right / FORESEEN)) / 3)
+    if n_seen < n_clusters:
+        words = f"Keep going: {n_seen} of {n_clusters} clusters have a pair of the same kind."
+        return Signal("begin", words, share)
+    if not moved:
+        words = "Every cluster has been seen. Keep going while the model learns."
+        return Signal("go on", words, share)
     right = sum(last) / len(last) if last else 0.0
     told = (
         f"The last training moved {_percent(moved[-1])} of the items, and "
@@ -69,8 +75,8 @@ def stop_signal(
     )
     still = len(moved) > 1 and max(moved[-2:]) <= STILL
     if still and len(last) == LAST and right >= FORESEEN:
-        return Signal("stop", f"You can stop. {told}")
-    return Signal("go on", f"Keep going. {told}")
+        return Signal("stop", f"You can stop. {told}", 1.0)
+    return Signal("go on", f"Keep going. {told}", min(share, 0.99))
 
 
 def _percent(share: float) -> str:

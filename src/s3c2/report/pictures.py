@@ -44,7 +44,7 @@ def strip_png(images: NDArray[Any]) -> bytes:
     height, width = images.shape[1:3]
     gap = max(1, round(GAP * height))
     strip = np.zeros((height, len(images) * (width + gap) - gap, 4), dtype=np.uint8)
-    for place, image in enumerate(_as_bytes(images)):
+    for place, image in enumerate(as_bytes(images)):
         left = place * (width + gap)
         strip[:, left : left + width, :3] = image if image.ndim == 3 else image[..., None]
         strip[:, left : left + width, 3] = 255
@@ -72,7 +72,7 @@ def clusters_figure(content: Content, images: NDArray[Any]) -> Any:
     height, width = images.shape[1:3]
     for line, cluster in enumerate(filled):
         top = line * 1.15
-        for place, image in enumerate(_as_bytes(images[content.typical[cluster]])):
+        for place, image in enumerate(as_bytes(images[content.typical[cluster]])):
             at = place * 1.1 * width / height
             grid.imshow(image, cmap="gray_r", extent=(at, at + width / height, top + 1, top))
         draw_number(grid, -0.8, top + 0.5, cluster)
@@ -84,7 +84,7 @@ def clusters_figure(content: Content, images: NDArray[Any]) -> Any:
     return figure
 
 
-def _as_bytes(images: NDArray[Any]) -> NDArray[np.uint8]:
+def as_bytes(images: NDArray[Any]) -> NDArray[np.uint8]:
     """Stretch values to 0 … 255 over all the images together."""
     values: Floats = np.asarray(images, dtype=float)
     low, high = (values.min(), values.max()) if values.size else (0.0, 1.0)

@@ -1,0 +1,230 @@
+"""The pages to look at: clusters, answers that do not go together, results, people."""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+
+from s3c2.page.layout import card, colour_class, comparison, hidden, many
+from s3c2.page.project import Project, Step
+from s3c2.page.results import MODEL, REPORT, Opinions
+from s3c2.report.page import Markup, text
+
+TYPICAL = 8  # items of each cluster on the page of all
+A_PAGE = 48  # items of one cluster
+MOST_SHOWN = 20  # contradictions
+RECENT = 30  # answers
+
+
+def clusters_page(project: Project) -> str:
+    """All clusters, each with its most typical items."""
+    opinions = project.opinions
+    if opinions is None:
+        return "<h1>Clusters</h1>" + _no_model(project)
+    sizes = np.bincount(opinions.labels, minlength=project.n_clusters)
+    cards = []
+    for cluster, size in enumerate(sizes.tolist()):
+        items = "".join(card(project.items, i) for i in opinions.members(cluster)[:TYPICAL])
+        inside = items or '<p class="soft">No item is in this cluster.</p>'
+        cards.append(
+            f'<section class="cluster {colour_class(cluster)}"><h2><a href="/clusters/{cluster}">'
+            f"Cluster {cluster}</a> <span>{many(size, 'item')}</span></h2>"
+            f'<div class="strip {project.items.kind}">{inside}</div></section>'
+        )
+    return (
+        "<h1>Clusters</h1><p>Each with its most typical items. Open a cluster to say which items "
+        f"do not belong to it.</p>{''.join(cards)}"
+    )
+
+
+def cluster_page(project: Project, cluster: int, page: int, said: str = "") -> str | None:
+    """One cluster; None if there is no such cluster."""
+    opinions = project.opinions
+    if not 0 <= cluster < project.n_clusters:
+        return None
+    heading = f'<h1 class="{colour_class(cluster)} mark">Cluster {cluster}</h1>'
+    if opinions is None:
+        return heading + _no_model(project)
+    rows = opinions.members(cluster)[::-1]
+    n_pages = max(1, -(-len(rows) // A_PAGE))
+    page = min(max(page, 0), n_pages - 1)
+    shown = rows[page * A_PAGE : (page + 1) * A_PAGE]
+    told = f'<p role="status" class="told">{text(said)}</p>' if said else ""
+    return (
+        f"{heading}<p>{many(len(rows), 'item')}, the least sure first. What is marked as not "
+        f"belonging is told to the next training.</p>{told}"
+        f'<div class="grid {project.items.kind}">'
+        f"{''.join(_member(project, opinions, row, cluster, page) for row in shown)}</div>"
+        f"{_pages(cluster, page, n_pages)}"
+    )
+
+
+def _member(project: Project, opinions: Opinions, row: int, cluster: int, page: int) -> str:
+    name, sure = project.items.names[row], opinions.probabilities[row]
+    key = secrets.token_urlsafe(9)
+    return (
+        f'<div class="member">{card(project.items, row)}<p class="soft">{100 * sure:.0f} % sure</p>'
+        f'<form method="post" action="/outlier">'
+        f"{hidden(key=key, row=row, cluster=cluster, page=page)}"
+        f'<button class="plain">Does not belong<span class="unseen">: {text(name)}</span></button>'
+        "</form></div>"
+    )
+
+
+def _pages(cluster: int, page: int, n_pages: int) -> str:
+    if n_pages == 1:
+        return ""
+    links = []
+    if page > 0:
+        links.append(f'<a href="/clusters/{cluster}?page={page - 1}">Less sure items</a>')
+    links.append(f"page {page + 1} of {n_pages}")
+    if page + 1 < n_pages:
+        links.append(f'<a href="/clusters/{cluster}?page={page + 1}">Surer items</a>')
+    return f'<nav aria-label="Pages of the cluster" class="pages">{" · ".join(links)}</nav>'
+
+
+def answers_page(project: Project, said: str = "") -> str:
+    """Contradictions, disagreements, and the last answers."""
+    told = f'<p role="status" class="told">{text(said)}</p>' if said else ""
+    return (
+        f"<h1>Answers</h1>{told}{_contradictions(project)}{_disagreements(project)}"
+        f"{_recent(project)}"
+    )
+
+
+def _contradictions(project: Project) -> str:
+    found = project.contradictions()
+    if not found:
+        return (
+            "<h2>Contradictions</h2><p>None: all answers go together. If some ever do not, they "
+            "are shown here.</p>"
+        )
+    parts = []
+    for steps in found[:MOST_SHOWN]:
+        n = len(steps)
+        lines = "".join(f"<li>{_step(project, step)}</li>" for step in steps)
+        parts.append(
+            f'<section class="problem"><p>These {n} answers exclude each other: two items are '
+            '"different", and a chain of "same" joins them. At least one answer is wrong. Change '
+            f"it here.</p><ol>{lines}</ol></section>"
+        )
+    more = len(found) - MOST_SHOWN
+    rest = f"<p>{many(more, 'more contradiction')}.</p>" if more > 0 else ""
+    return (
+        f'<h2>Contradictions <span class="count">{len(found)}</span></h2>'
+        "<p>They are left out of the training until they are mended.</p>"
+        f"{''.join(parts)}{rest}"
+    )
+
+
+def _disagreements(project: Project) -> str:
+    found = project.disagreements()
+    if not found:
+        return ""
+    parts = []
+    for steps in found[:MOST_SHOWN]:
+        said = "; ".join(f"{text(s.authors[0])}: <b>{text(s.verdict)}</b>" for s in steps)
+        parts.append(
+            f'<section class="problem">{comparison(project.items, steps[0].a, steps[0].b)}'
+            f"<p>{said}</p>{_change(steps[0])}</section>"
+        )
+    return (
+        f'<h2>Disagreements <span class="count">{len(found)}</span></h2><p>People said different '
+        "things of these pairs. What most of them say counts; a tie is left out.</p>"
+        f"{''.join(parts)}"
+    )
+
+
+def _step(project: Project, step: Step) -> str:
+    by = ", ".join(step.authors) or "nobody"
+    return (
+        f"{comparison(project.items, step.a, step.b)}"
+        f"<p><b>{text(step.verdict)}</b>, said {text(by)}</p>{_change(step)}"
+    )
+
+
+def _change(step: Step) -> str:
+    """Buttons with the other answers."""
+    buttons = "".join(
+        f'<button class="plain" name="verdict" value="{verdict}">{word}</button>'
+        for verdict, word in (("same", "Same"), ("different", "Different"), ("unsure", "Unsure"))
+        if verdict != step.verdict
+    )
+    fields = hidden(key=secrets.token_urlsafe(9), left=step.a, right=step.b, back="/answers")
+    return f'<form method="post" action="/answer" class="change">{fields}I say: {buttons}</form>'
+
+
+def _recent(project: Project) -> str:
+    history = project.questions.history[-RECENT:][::-1]
+    if not history:
+        return "<h2>Last answers</h2><p>There are none yet.</p>"
+    names = project.items.names
+    lines = "".join(
+        f"<tr><td>{text(names[one.pair.a])}</td><td>{text(names[one.pair.b])}</td>"
+        f"<td>{text(one.verdict)}</td><td>{text(one.author)}</td></tr>"
+        for one in history
+    )
+    return (
+        '<h2>Last answers</h2><div class="wide" tabindex="0" role="region" '
+        'aria-label="Last answers"><table><thead><tr><th scope="col">item</th><th scope="col">item'
+        f'</th><th scope="col">answer</th><th scope="col">by</th></tr></thead><tbody>{lines}'
+        "</tbody></table></div>"
+    )
+
+
+def results_page(project: Project, finishing: bool) -> str:
+    """What can be taken away."""
+    model = (project.folder / MODEL).is_dir()
+    ready = "" if model else "<p>Labels and model come with the first training.</p>"
+    rows = [("/download/links.csv", "links.csv", "the answers, as links for <code>s3c2 fit</code>")]
+    if model:
+        rows += [
+            ("/download/labels.csv", "labels.csv", "the cluster of every item"),
+            ("/download/model.zip", "model.zip", "the model, for <code>s3c2 predict</code>"),
+        ]
+    if (project.folder / REPORT).is_file():
+        rows.append(("/report", "report.html", "pictures of the training and of the clusters"))
+    links = "".join(f'<li><a href="{to}">{name}</a>: {what}</li>' for to, name, what in rows)
+    if finishing:
+        form = '<p role="status" class="told">The last training is under way; you may go on.</p>'
+    else:
+        form = (
+            f'<form method="post" action="/finish">{hidden(key=secrets.token_urlsafe(9))}'
+            "<button>Finish: train on all answers and write the report</button></form>"
+        )
+    notes = [*project.notes, *_left_out(project)]
+    noted = "".join(f"<li>{text(note)}</li>" for note in notes)
+    beside = f"<h2>About the data</h2><ul>{noted}</ul>" if notes else ""
+    return (
+        f"<h1>Results</h1><ul>{links}</ul>{ready}{form}{beside}"
+        f"<p class='soft'>Everything is in the project folder, too. <code>s3c2 ask</code> on it "
+        "goes on where you stopped.</p>"
+    )
+
+
+def _left_out(project: Project) -> list[str]:
+    found = project.items.left_out
+    return [f"{name} was left out: {why}" for name, why in list(found.items())[:MOST_SHOWN]] + (
+        [f"… and {len(found) - MOST_SHOWN:,} more"] if len(found) > MOST_SHOWN else []
+    )
+
+
+def people_page(project: Project, author: str) -> str:
+    """Who answers."""
+    lines = "".join(
+        f"<li>{text(name)}: {many(n, 'answer')}</li>" for name, n in project.authors().items()
+    )
+    others = f"<h2>Who has answered</h2><ul>{lines}</ul>" if lines else ""
+    return (
+        "<h1>Who are you?</h1><p>Your name is kept with your answers, so that several people can "
+        "answer, each on a screen of their own.</p>"
+        '<form method="post" action="/people" class="name"><label>Your name <input name="name" '
+        f'value="{text(author)}" maxlength="40" autocomplete="nickname" required></label>'
+        f"<button>Keep it</button></form>{others}"
+    )
+
+
+def _no_model(project: Project) -> Markup:
+    busy = "It is under way." if project.trainer is not None and project.trainer.busy else ""
+    return Markup(f"<p>The clusters come with the first training. {busy}</p>")

@@ -1,0 +1,88 @@
+"""Which rows stored answers speak of, where the data may have changed since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from s3c2.page.items import Items
+from s3c2.page.store import Event, Store
+from s3c2.questions import Answered, Pair
+
+MOST_NAMED = 5
+
+
+@dataclass
+class Match:
+    """Stored items found again.
+
+    Attributes
+    ----------
+    row_of : row of each stored name that was found
+    moved : names that were found by their content, in another row or under another id
+    changed : names whose id is there with another content
+    lost : names that were not found
+    """
+
+    row_of: dict[str, int] = field(default_factory=dict)
+    moved: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def words(self, n_answers: int, n_lost: int) -> list[str]:
+        """What a person should know about it."""
+        said = []
+        if self.moved:
+            said.append(f"{_items(self.moved)} found by content, though the data changed.")
+        if self.changed:
+            said.append(
+                f"{_items(self.changed)} found by id, with another content than when the answers "
+                f"were given. Check these answers."
+            )
+        if n_lost:
+            said.append(
+                f"{_items(self.lost)} not in the data any more: {n_lost} of {n_answers} answers "
+                f"are kept, but not used."
+            )
+        return said
+
+
+def match(store: Store, items: Items) -> Match:
+    """Find the stored items: by id and content, by content alone, or by id alone."""
+    contents, found = store.contents(), Match()
+    if not contents:
+        return found
+    place = {name: row for row, name in enumerate(items.names)}
+    by_content: dict[str, int] | None = None
+    for name, content in contents.items():
+        row = place.get(name)
+        if row is not None and items.content(row) == content:
+            found.row_of[name] = row
+            continue
+        if by_content is None:  # only where the data changed
+            by_content = {items.content(i): i for i in reversed(range(len(items)))}
+        if content in by_content:
+            found.row_of[name] = by_content[content]
+            found.moved.append(name)
+        elif row is not None and items.data.ids is not None:
+            found.row_of[name] = row
+            found.changed.append(name)
+        else:
+            found.lost.append(name)
+    return found
+
+
+def as_history(answers: list[Event], found: Match) -> list[Answered]:
+    """The stored answers by row number; those whose items are lost are left out."""
+    history = []
+    for event in answers:
+        a, b = found.row_of.get(event.a), found.row_of.get(event.b)
+        if a is not None and b is not None and a != b:
+            history.append(
+                Answered(Pair.of(a, b), event.verdict, event.expected, event.author)  # type: ignore[arg-type]
+            )
+    return history
+
+
+def _items(names: list[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
+    return f"{len(names)} {'item was' if len(names) == 1 else 'items were'} ({shown})"

@@ -1,0 +1,130 @@
+"""Training beside the page: a process of its own, so that no question waits for it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from s3c2.links import Links
+from s3c2.page.items import Items
+
+ROWS = ".rows"  # the rows as a file, for the process
+
+
+class Trainer:
+    """Starts a training when there are new answers and none is under way.
+
+    Parameters
+    ----------
+    folder : of the project
+    items : the data
+    settings : n_clusters, scale, device, seed, title, image_shape
+    sample : numbers of the rows that may be asked about
+    done : called from another thread after each training, with the number of answers that it knew
+        and None, or what went wrong
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        items: Items,
+        settings: dict[str, Any],
+        sample: list[int],
+        done: Callable[[int, str | None], None],
+    ) -> None:
+        self.folder, self._done = folder, done
+        self._common = settings | {
+            "folder": str(folder), "rows": _written(folder, items.data.X), "sample": sample,
+            "names": items.names, "texts": items.data.texts,
+            "preparation": items.preparation.to_json(),
+        }  # fmt: skip
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = threading.Condition()
+        self._number = 0
+        self.busy = False
+        self.trained_on: int | None = None  # number of answers that the last model knew
+
+    def start(self, links: Links, n_answers: int, *, quick: bool, report: bool = False) -> bool:
+        """Begin a training, if none is under way; whether it began."""
+        with self._lock:
+            if self.busy:
+                return False
+            self.busy = True
+            self._number += 1
+            process = self._running()
+        file = None
+        if links.n_links:
+            file = str(self.folder / ".links.csv")
+            links.write(file)
+        job = self._common | {
+            "number": self._number, "links": file, "quick": quick, "report": report,
+        }  # fmt: skip
+        thread = threading.Thread(target=self._wait, args=(process, job, n_answers), daemon=True)
+        thread.start()
+        return True
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until no training is under way; whether that came in time."""
+        with self._lock:
+            return self._lock.wait_for(lambda: not self.busy, seconds)
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            self._process = None
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "s3c2.page.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        return self._process
+
+    def _wait(self, process: subprocess.Popen[str], job: dict[str, Any], n_answers: int) -> None:
+        problem: str | None = "the training ended without a result"
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(job) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+            if line:
+                problem = json.loads(line).get("error")
+        except (OSError, ValueError) as error:
+            problem = str(error)
+        if problem is None:
+            self.trained_on = n_answers
+        self._done(n_answers, problem)
+        with self._lock:
+            self.busy = False
+            self._lock.notify_all()
+
+
+def _written(folder: Path, X: Any) -> str:
+    """The rows as a file."""
+    if isinstance(X, np.memmap) and X.filename is not None and X.dtype.isnative:
+        return str(X.filename)
+    if sparse.issparse(X):
+        path = folder / f"{ROWS}.npz"
+        sparse.save_npz(path, sparse.csr_matrix(X))
+    else:
+        path = folder / f"{ROWS}.npy"
+        np.save(path, np.asarray(X))
+    return str(path)

@@ -1,0 +1,96 @@
+"""The process that trains: it reads jobs from its input, one JSON object a line, and tells results.
+
+It ends when its input ends, that is with the process that started it, even in mid-training.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+QUICK_STEPS = 200  # of the first training, so that questions soon come from a model
+
+
+def main() -> None:
+    """Work until the input ends."""
+    jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            jobs.put(line)
+        os._exit(0)  # nobody is there to hear a result
+
+    threading.Thread(target=listen, daemon=True).start()
+    if hasattr(os, "nice"):
+        os.nice(10)  # the page comes first
+    answer = sys.stdout
+    sys.stdout = sys.stderr  # what libraries print is no result
+    while True:
+        job = json.loads(jobs.get())
+        try:
+            result = train(job)
+        except Exception as error:  # told on the page; the next job may go well
+            result = {"error": " ".join(str(error).split()) or type(error).__name__}
+        answer.write(json.dumps(result | {"number": job["number"]}) + "\n")
+        answer.flush()
+
+
+_rows: dict[str, Any] = {}
+
+
+def rows_of(path: str) -> Any:
+    """The rows, read once."""
+    if path not in _rows:
+        import numpy as np
+        from scipy import sparse
+
+        _rows.clear()
+        _rows[path] = (
+            sparse.load_npz(path) if path.endswith(".npz") else np.load(path, mmap_mode="r")
+        )
+    return _rows[path]
+
+
+def train(job: dict[str, Any]) -> dict[str, Any]:
+    """Fit a model on the links of a job, and write what the page shows of it.
+
+    A job has: number, folder, rows (file), links (file or None), n_clusters, scale, device, seed,
+    sample (row numbers), names, title, preparation, quick, report and texts.
+    """
+    import numpy as np
+
+    from s3c2 import S3C2, Links
+    from s3c2.page.results import Opinions, write_outputs
+    from s3c2.questions import View
+
+    X = rows_of(job["rows"])
+    n_rows = int(X.shape[0])
+    links = Links(n_samples=n_rows)
+    if job["links"] is not None:
+        links = Links.read(job["links"], n_samples=n_rows)
+    model = S3C2(
+        job["n_clusters"], scale=job["scale"], device=job["device"], random_state=job["seed"],
+        contradictions="drop", verbose=0,
+    )  # fmt: skip
+    if job["quick"]:
+        model.set_params(labnet__code=False, labnet__steps=QUICK_STEPS, clunet__steps=QUICK_STEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, links=links)
+    model.preparation_ = job["preparation"]
+    view = View.of_model(model, X, np.asarray(job["sample"]))
+    posteriors = np.asarray(model.predict_proba(X))
+    folder = Path(job["folder"])
+    Opinions.of(view, posteriors).write(folder)
+    write_outputs(folder, model, X, links, posteriors, job)
+    return {"quick": job["quick"], "n_links": links.n_links}
+
+
+if __name__ == "__main__":
+    main()
