@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,8 @@ def height_and_width(_: Any, __: Any, value: str | None) -> tuple[int, int] | No
     show_default=True,
     help="Decides all that is drawn at random in questions and training.",
 )
+@click.option("--labnet-steps", type=click.IntRange(min=1), help="Training steps of LabNet.")
+@click.option("--clunet-steps", type=click.IntRange(min=1), help="Training steps of CluNet.")
 @click.option("--no-training", is_flag=True, help="Ask only; train no model beside.")
 @click.option("--quiet", is_flag=True, help="No messages but the address of the page.")
 def ask(
@@ -76,6 +79,8 @@ def ask(
     no_browser: bool,
     device: str,
     seed: int,
+    labnet_steps: int | None,
+    clunet_steps: int | None,
     no_training: bool,
     quiet: bool,
 ) -> None:
@@ -93,7 +98,7 @@ def ask(
     from s3c2.page.project import Project
     from s3c2.page.server import listening, serve
 
-    with output_folder(out), ProjectLock(out) as lock, listening(host, port) as place:
+    with output_folder(out):
         say(f"Reading {data} …", quiet=quiet)
         items = read_items(
             data, id_column=id_column, text_column=text_column, drop=drop, image_shape=image_shape
@@ -103,14 +108,10 @@ def ask(
         settings = {
             "title": data.stem or data.resolve().name, "device": device, "seed": seed,
             "scale": items.preparation.usual_scale, "image_shape": image_shape,
+            "steps": {"labnet__steps": labnet_steps, "clunet__steps": clunet_steps},
         }  # fmt: skip
-        project = Project(out, items, n_clusters, settings, train=not no_training)
-        try:
-            for note in project.notes:
-                say(note, quiet=quiet)
-            n = project.counts()["answers"]
-            if n:
-                say(f"Going on after {n:,} answers.", quiet=quiet)
+        with listening(host, port) as place, ProjectLock(out) as lock:
+            project = Project(out, items, n_clusters, settings, train=not no_training)
 
             def tell(address: str) -> None:
                 lock.tell(address.partition("?")[0])
@@ -120,10 +121,22 @@ def ask(
 
                     webbrowser.open(address)
 
-            serve(project, place, host, tell)
-            _finish(project, out, quiet)
-        finally:
-            project.close()
+            try:
+                _tell_of_answers(project, quiet)
+                with suppress(KeyboardInterrupt):  # Ctrl-C ends the page, not the work
+                    serve(project, place, host, tell)
+                _finish(project, out, quiet)
+            finally:
+                project.close()
+
+
+def _tell_of_answers(project: Any, quiet: bool) -> None:
+    """Say what was found of an earlier start."""
+    for note in project.notes:
+        say(note, quiet=quiet)
+    n = project.counts()["answers"]
+    if n:
+        say(f"Going on after {n:,} answers.", quiet=quiet)
 
 
 def _finish(project: Any, out: Path, quiet: bool) -> None:

@@ -56,7 +56,7 @@ class Project:
     folder : of the project; the answers are kept there
     items : the data
     n_clusters : int
-    settings : title, device, seed, scale, image_shape; see `Trainer`
+    settings : title, device, seed, scale, image_shape, steps; see `Trainer`
     train : whether models are trained beside
     """
 
@@ -260,7 +260,7 @@ class Project:
             return None
         begun = False
         while not begun:
-            self.trainer.wait()
+            self.trainer.cancel()
             with self._lock:
                 links, n = self.questions.links(), len(self.questions.history)
                 begun = self.trainer.start(links, n, quick=False, report=True)

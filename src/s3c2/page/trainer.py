@@ -26,7 +26,7 @@ class Trainer:
     ----------
     folder : of the project
     items : the data
-    settings : n_clusters, scale, device, seed, title, image_shape
+    settings : n_clusters, scale, device, seed, title, image_shape, steps
     sample : numbers of the rows that may be asked about
     done : called from another thread after each training, with the number of answers that it knew
         and None, or what went wrong
@@ -48,7 +48,7 @@ class Trainer:
         }  # fmt: skip
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.Condition()
-        self._number = 0
+        self._number, self._cancelled = 0, -1
         self.busy = False
         self.trained_on: int | None = None  # number of answers that the last model knew
 
@@ -76,8 +76,18 @@ class Trainer:
         with self._lock:
             return self._lock.wait_for(lambda: not self.busy, seconds)
 
+    def cancel(self) -> None:
+        """End a training that is under way, without its result."""
+        with self._lock:
+            if not self.busy or self._process is None:
+                return
+            self._cancelled = self._number
+            self._process.kill()
+        self.wait()
+
     def stop(self) -> None:
         """End the process."""
+        self.cancel()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -94,6 +104,7 @@ class Trainer:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
+                start_new_session=True,  # Ctrl-C is for the page, which then tells this process
             )
         return self._process
 
@@ -111,7 +122,8 @@ class Trainer:
             problem = str(error)
         if problem is None:
             self.trained_on = n_answers
-        self._done(n_answers, problem)
+        if self._cancelled != job["number"]:
+            self._done(n_answers, problem)
         with self._lock:
             self.busy = False
             self._lock.notify_all()

@@ -61,7 +61,8 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     """Fit a model on the links of a job, and write what the page shows of it.
 
     A job has: number, folder, rows (file), links (file or None), n_clusters, scale, device, seed,
-    sample (row numbers), names, title, preparation, quick, report and texts.
+    sample (row numbers), names, texts, title, image_shape, preparation, steps (of both stages),
+    quick and report.
     """
     import numpy as np
 
@@ -78,8 +79,12 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
         job["n_clusters"], scale=job["scale"], device=job["device"], random_state=job["seed"],
         contradictions="drop", verbose=0,
     )  # fmt: skip
+    steps = {name: n for name, n in job["steps"].items() if n is not None}
     if job["quick"]:
-        model.set_params(labnet__code=False, labnet__steps=QUICK_STEPS, clunet__steps=QUICK_STEPS)
+        fewest = {"labnet__steps": QUICK_STEPS, "clunet__steps": QUICK_STEPS}
+        steps = {name: min(n, steps.get(name, n)) for name, n in fewest.items()}
+        model.set_params(labnet__code=False)
+    model.set_params(**steps)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, links=links)

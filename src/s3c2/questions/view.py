@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 
 from s3c2.data.scaling import choose_scale, learn_scaling
 from s3c2.engine.inference import apply_to_rows
@@ -60,7 +62,9 @@ class View:
         if code.shape[1] > MOST_COLUMNS:
             most = min(MOST_COLUMNS, *code.shape)
             code = PCA(most, random_state=seed).fit_transform(code).astype(np.float32)
-        k_means = KMeans(n_clusters, n_init=3, random_state=seed).fit(code)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than K
+            k_means = KMeans(n_clusters, n_init=3, random_state=seed).fit(code)
         d2 = k_means.transform(code).astype(np.float32) ** 2  # (m, K)
         usual = max(float(d2.min(axis=1).mean()), 1e-12)
         odds = np.exp(-(d2 - d2.min(axis=1, keepdims=True)) / usual)

@@ -1,0 +1,231 @@
+"""A project for several people: undo, going on, changed data, contradictions, disagreements."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from s3c2.errors import DataError
+from s3c2.page.items import read_items
+from s3c2.page.project import Project
+from s3c2.questions import Pair
+
+from .conftest import SETTINGS, draw_pictures
+
+
+def kind(row):
+    return row % 3
+
+
+def truth(question):
+    return "same" if kind(question.left) == kind(question.right) else "different"
+
+
+def answer_some(project, author, n):
+    for _ in range(n):
+        question = project.question(author)
+        verdict = truth(question)
+        project.answer(author, question.key, question.left, question.right, verdict)
+
+
+def test_it_goes_on_where_it_stopped(project, folder, items):
+    answer_some(project, "Ann", 7)
+    project.undo("Ann", "undo-1")
+    before = [(one.pair, one.verdict) for one in project.questions.history]
+    project.close()
+    again = Project(folder, items, 3, SETTINGS, train=False)
+    assert [(one.pair, one.verdict) for one in again.questions.history] == before
+    assert again.counts()["answers"] == 6
+    assert again.notes == []
+    again.close()
+
+
+def test_an_answer_sent_twice_counts_once(project):
+    question = project.question("Ann")
+    assert project.answer("Ann", question.key, question.left, question.right, "same")
+    assert not project.answer("Ann", question.key, question.left, question.right, "same")
+    assert project.counts()["answers"] == 1
+
+
+def test_two_people_are_asked_different_things_and_undo_their_own(project):
+    one, two = project.question("Ann"), project.question("Bob")
+    assert one.pair != two.pair
+    project.answer("Ann", one.key, *one.pair, "same")
+    project.answer("Bob", two.key, *two.pair, "same")
+    assert project.undo("Ann", "u").pair == one.pair
+    assert project.question("Ann").pair == one.pair
+    assert project.authors() == {"Bob": 1}
+    assert project.undo("Carol", "v") is None
+
+
+def test_an_item_that_is_asked_again_stays_on_its_side(project):
+    stayed = 0
+    for _ in range(25):
+        before = project.question("Ann")
+        project.answer("Ann", before.key, before.left, before.right, truth(before))
+        after = project.question("Ann")
+        if after is None:
+            break
+        for side in ("left", "right"):
+            stays = getattr(before, side)
+            if stays in after.pair and set(before.pair) != set(after.pair):
+                assert getattr(after, side) == stays
+                stayed += 1
+    assert stayed > 0
+
+
+def test_contradictions_come_with_their_chain_and_can_be_mended(project):
+    project.answer("Ann", "1", 0, 3, "same")
+    project.answer("Ann", "2", 3, 6, "same")
+    project.answer("Bob", "3", 0, 6, "different")
+    ((first, *chain),) = project.contradictions()
+    assert (first.a, first.b, first.verdict, first.authors) == (0, 6, "different", ("Bob",))
+    assert [(one.a, one.b, one.verdict, one.authors) for one in chain] == [
+        (0, 3, "same", ("Ann",)),
+        (3, 6, "same", ("Ann",)),
+    ]
+    project.answer("Bob", "4", 0, 6, "same")
+    assert project.contradictions() == []
+
+
+def test_disagreements_are_shown_and_the_majority_counts(project):
+    project.answer("Ann", "1", 0, 1, "same")
+    project.answer("Bob", "2", 0, 1, "different")
+    ((one, two),) = project.disagreements()
+    assert {(*one.authors, one.verdict), (*two.authors, two.verdict)} == {
+        ("Ann", "same"),
+        ("Bob", "different"),
+    }
+    assert project.links().n_links == 0  # a tie
+    project.answer("Carol", "3", 0, 1, "different")
+    assert project.links().n_cannot == 1
+
+
+def test_what_does_not_belong_becomes_cannot_links(with_clusters):
+    project = with_clusters
+    row = 4
+    n = project.does_not_belong("Ann", "key", row, 1)
+    assert n == 3
+    assert all(row in pair for pair in project.links().cannot.tolist())
+    assert project.does_not_belong("Ann", "key", row, 1) == 0  # sent again
+
+
+def test_without_a_model_nothing_can_be_sorted_out(project):
+    with pytest.raises(DataError, match="wait for the first training"):
+        project.does_not_belong("Ann", "key", 0, 0)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.csv"
+
+    def write(rows, header="name,u,v"):
+        path.write_text("\n".join([header, *rows]) + "\n")
+        return path
+
+    return write
+
+
+def begun(folder, path, **options):
+    items = read_items(path, **options)
+    settings = SETTINGS | {"scale": "auto"}
+    return Project(folder, items, 2, settings, train=False)
+
+
+ROWS = [f"r{i},{i % 2 * 9 + i / 10:.1f},{i}" for i in range(12)]
+
+
+def test_rows_are_found_again_by_id_or_content(folder, table):
+    project = begun(folder, table(ROWS), id_column="name")
+    project.answer("Ann", "1", 0, 2, "same")  # r0, r2
+    project.answer("Ann", "2", 4, 5, "different")  # r4, r5
+    project.answer("Ann", "3", 6, 8, "same")  # r6, r8
+    project.close()
+    changed = [row for row in reversed(ROWS) if not row.startswith("r5,")]  # r5 is gone
+    changed = [row.replace("r2,", "second,") for row in changed]  # r2 has another id
+    changed = ["r6,77,77" if row.startswith("r6,") else row for row in changed]  # another content
+    again = begun(folder, table(changed), id_column="name")
+    names = again.items.names
+    pairs = {frozenset(names[row] for row in one.pair) for one in again.questions.history}
+    assert pairs == {frozenset(("r0", "second")), frozenset(("r6", "r8"))}
+    said = " ".join(again.notes)
+    assert "(r2) found by content" in said
+    assert "(r6) found by id, with another content" in said
+    assert "(r5) not in the data any more: 1 of 3 answers" in said
+    again.close()
+
+
+def test_rows_without_ids_are_found_by_content(folder, table):
+    rows = [row.partition(",")[2] for row in ROWS]
+    project = begun(folder, table(rows, "u,v"))
+    project.answer("Ann", "1", 0, 2, "same")
+    project.close()
+    again = begun(folder, table(["5,5", *rows], "u,v"))
+    assert [one.pair for one in again.questions.history] == [Pair(1, 3)]
+    again.close()
+
+
+def test_a_run_of_any_moves_equals_a_plain_model(project):
+    """400 random moves of two people: answers, repeated sends and undo."""
+    moves, plain = random.Random(1), []
+    for number in range(400):
+        author = moves.choice(("Ann", "Bob"))
+        move = moves.choice(("answer", "answer", "answer", "undo", "again"))
+        if move == "undo":
+            project.undo(author, f"u{number}")
+            own = [i for i, one in enumerate(plain) if one[2] == author]
+            if own:
+                plain.pop(own[-1])
+        elif move == "again" and plain:
+            key, pair = plain[-1][3], plain[-1][0]
+            project.answer(author, key, *pair, "unsure")
+        else:
+            a, b = moves.sample(range(24), 2)
+            verdict = moves.choice(("same", "different", "unsure"))
+            project.answer(author, f"k{number}", a, b, verdict)
+            plain.append((Pair.of(a, b), verdict, author, f"k{number}"))
+    assert [(one.pair, one.verdict, one.author) for one in project.questions.history] == [
+        one[:3] for one in plain
+    ]
+    assert [event.key for event in project.store.answers()] == [one[3] for one in plain]
+
+
+class TestItems:
+    """What is not an item is left out and named."""
+
+    def test_pictures_that_cannot_be_read(self, tmp_path):
+        folder = draw_pictures(tmp_path / "mixed", 6)
+        (folder / "broken.png").write_bytes(b"not a picture")
+        (folder / "notes.txt").write_text("hello")
+        (folder / ".DS_Store").write_text("")
+        items = read_items(folder)
+        assert len(items) == 6
+        assert items.left_out.keys() == {"broken.png", "notes.txt"}
+
+    def test_a_link_out_of_the_folder_is_not_followed(self, tmp_path):
+        folder = draw_pictures(tmp_path / "inside", 6)
+        secret = tmp_path / "secret.png"
+        secret.write_bytes((folder / "00.png").read_bytes())
+        (folder / "zz.png").symlink_to(secret)
+        items = read_items(folder)
+        assert "leads out of the folder" in items.left_out["zz.png"]
+        assert "zz.png" not in items.names
+
+    def test_a_folder_without_readable_pictures_is_refused(self, tmp_path):
+        folder = tmp_path / "nothing"
+        folder.mkdir()
+        with pytest.raises(DataError, match="no picture in this folder"):
+            read_items(folder)
+        (folder / "broken.png").write_bytes(b"")
+        with pytest.raises(DataError, match="can be read as a picture"):
+            read_items(folder)
+
+    def test_arrays_and_flat_images_are_shown_as_pictures(self, tmp_path):
+        images = np.random.default_rng(0).random((5, 6, 6))
+        np.save(tmp_path / "a.npy", images)
+        assert read_items(tmp_path / "a.npy").picture(2)[0].startswith(b"\x89PNG")
+        np.save(tmp_path / "b.npy", images.reshape(5, -1) * 16)
+        assert read_items(tmp_path / "b.npy", image_shape=(6, 6)).kind == "image"
+        assert read_items(tmp_path / "b.npy").kind == "table"
