@@ -44,6 +44,7 @@ benchmarks: $(READY) ## speed, memory and agreement with plain torch, into bench
 	$(BIN)/python benchmarks/cluster.py
 	$(BIN)/python benchmarks/ranks.py
 	$(BIN)/python benchmarks/stacks.py --repeats 9
+	$(BIN)/python benchmarks/asking.py
 
 figures: $(READY) ## the paper's figures, into experiments/results; FLAGS=--quick for minutes
 	$(BIN)/python -m experiments all $(FLAGS)

@@ -3,8 +3,8 @@
     python -m experiments page            # write the pages
     python -m experiments page --check    # fail if a page would change
 
-In reproduction.md, reproduction-notes.md and guide.md a part stands between <!-- table NAME --> and
-<!-- end -->. The whole of results.md is written.
+In reproduction.md, reproduction-notes.md, guide.md and asking.md a part stands between
+<!-- table NAME --> and <!-- end -->. The whole of results.md is written.
 """
 
 from __future__ import annotations
@@ -14,14 +14,25 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from experiments import claim_tables, earlier, in_short, ledger, provenance, results_page, tables
+from experiments import (
+    claim_tables,
+    earlier,
+    in_short,
+    ledger,
+    provenance,
+    questions_page,
+    results_page,
+    tables,
+)
 from experiments.experiment import Experiment
 from experiments.figures import figure_2, figure_3_on_d, figure_4_on_d, figure_5, idec
 from experiments.findings import NOT_RUN
 from experiments.tables import for_both
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = tuple(DOCS / f"{name}.md" for name in ("reproduction", "reproduction-notes", "guide"))
+PAGES = tuple(
+    DOCS / f"{name}.md" for name in ("reproduction", "reproduction-notes", "guide", "asking")
+)
 
 
 def shown(experiment: Experiment) -> str:
@@ -57,6 +68,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "idec_time": provenance.idec_time,
     "provenance": provenance.provenance,
     "missing": provenance.missing_runs,
+    "questions": questions_page.page_table,
+    "asking": questions_page.latency_table,
 }
 MARKED = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

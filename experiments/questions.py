@@ -24,8 +24,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from sklearn.base import clone
 
 from s3c2 import S3C2, Links, fit_many, metrics
@@ -36,37 +34,26 @@ from s3c2.questions.strategies import Informative
 from experiments import data, ledger
 from experiments.classical import CLASSICAL
 from experiments.command_line import positive
-from experiments.findings import number
-from experiments.markdown import NO_RUNS, markdown
-from experiments.plots import TITLES, curve, legend, links_axis, panels, save, summary
+from experiments.questions_page import (
+    CAUTION,
+    COLUMNS,
+    KEY,
+    OURS,
+    RANDOM,
+    STRATEGIES,
+    claims,
+    draw,
+    read,
+    table_of,
+)
 from experiments.training import device, tell
 
-OURS, RANDOM = "ours", "random"
-STRATEGIES = (OURS, RANDOM, *CLASSICAL)
-BOLD, CAUTIOUS = "ours, bold", "ours, cautious"  # to choose ``CAUTION`` by, on request only
-CAUTION = {BOLD: 0.0, CAUTIOUS: 2.0}
 DATASETS = ("digits", "letters", "mnist")
 SEEDS = 5
 MARKS = (0, 20, 50, 100, 200, 300, 500, 1000)
 REFITS = (0, 10, 20, 35, 50, 75, 100, 125, 150, 175, 200, 250, 300, 350, 400, 500, 600, 800, 1000)
 TOGETHER = 30  # models in a stack
 QUICK = {"datasets": ("digits",), "seeds": 2, "marks": (0, 20, 40), "refits": (0, 20, 40)}
-KEY = ("dataset", "strategy", "links", "seed", "n_questions")
-COLUMNS = (
-    *KEY, "nmi", "ari", "acc", "n_same", "n_different", "n_links", "seconds_per_run", "group_size",
-    "device", "precision", "s3c2", "torch", "commit", "source", "settings",
-)  # fmt: skip
-STYLES = {
-    OURS: ("black", "*", "-"),
-    RANDOM: ("#0072B2", "o", "-"),
-    "Explore-Consolidate": ("#E69F00", "s", "-"),
-    "Min-Max": ("#009E73", "^", "-"),
-    "NPU": ("#CC79A7", "D", "-"),
-    BOLD: ("0.6", "x", ":"),
-    CAUTIOUS: ("0.6", "+", "--"),
-}
-BUDGET, GOAL = 1000, 300  # questions of random pairs, and within how many ours should do as well
-
 Key = tuple[str, int]  # strategy and seed
 
 
@@ -226,104 +213,6 @@ def append(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         if not there:
             writer.writeheader()
         writer.writerows(new)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """The rows; none if there is no file."""
-    if not path.exists():
-        return []
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def table_of(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
-    """Mean and spread of every strategy after each number of questions."""
-    frame = pd.DataFrame(list(rows), columns=list(COLUMNS))
-    for column in ("seed", "n_questions", "nmi", "ari", "acc", "n_same"):
-        frame[column] = pd.to_numeric(frame[column])
-    return summary(frame, ("dataset", "strategy", "n_questions"), ("nmi", "n_same"))
-
-
-def draw(folder: Path, found: pd.DataFrame) -> None:
-    """A panel for each data set; the numbers beside it."""
-    found = found.rename(columns={"n_questions": "n_links"})
-    figure, axes_of = panels(found["dataset"])
-    for dataset, axes in axes_of.items():
-        here = found[(found["dataset"] == dataset) & (found["n_links"] > 0)]
-        for strategy, (colour, marker, _) in STYLES.items():
-            curve(axes, here[here["strategy"] == strategy], "nmi", colour, marker)
-        links_axis(axes, here["n_links"])
-        axes.set_title(TITLES[dataset], fontsize=10)
-        axes.set_xlabel("questions")
-        axes.set_ylabel("NMI")
-    legend(figure, {name: STYLES[name] for name in STYLES if name in set(found["strategy"])})
-    save((found.rename(columns={"n_links": "questions"}), figure), folder, "questions_summary")
-
-
-def claims(found: pd.DataFrame) -> list[tuple[str, bool | None, str]]:
-    """What must be shown, for each data set: the claim, whether it holds, and the numbers."""
-    verdicts: list[tuple[str, bool | None, str]] = []
-    for dataset in [name for name in TITLES if name in set(found["dataset"])]:
-        here = found[found["dataset"] == dataset]
-        ours, random = (
-            here[here["strategy"] == name].set_index("n_questions") for name in (OURS, RANDOM)
-        )
-        title = TITLES[dataset]
-        if BUDGET in random.index and GOAL in ours.index:
-            aim = float(random["nmi"][BUDGET])
-            enough = [n for n in ours.index if ours["nmi"][n] >= aim]
-            first = f"{min(enough):,}" if enough else "more"
-            verdicts.append((
-                f"{title}: the NMI of {BUDGET:,} random pairs in at most {GOAL} questions",
-                bool(enough) and min(enough) <= GOAL,
-                f"random {number(aim)}; ours {number(float(ours['nmi'][GOAL]))} with {GOAL}, "
-                f"as good with {first}",
-            ))  # fmt: skip
-        both = [n for n in ours.index if n in random.index]
-        short = {
-            n: float(random["nmi"][n] - ours["nmi"][n])
-            - float(np.nanmax([random["nmi_std"][n], ours["nmi_std"][n], 0]))
-            for n in both
-        }
-        worst = max(short, key=lambda n: short[n]) if short else 0
-        if short:
-            verdicts.append((
-                f"{title}: never below random pairs by more than the spread",
-                short[worst] <= 0,
-                f"nearest at {worst:,}: ours {number(float(ours['nmi'][worst]))}, random "
-                f"{number(float(random['nmi'][worst]))} ± "
-                f"{number(float(random['nmi_std'][worst]))}",
-            ))  # fmt: skip
-    return verdicts
-
-
-def page_table() -> str:
-    """The tables for docs/asking.md, from the committed rows."""
-    path = ledger.results_folder() / "questions.csv"
-    rows = [row for row in read(path) if row["links"] == "implied"]
-    if not rows:
-        return NO_RUNS
-    found = table_of(rows)
-    marks = sorted(found["n_questions"].unique())
-    lines = []
-    for dataset in [name for name in TITLES if name in set(found["dataset"])]:
-        for strategy in STYLES:
-            here = found[(found["dataset"] == dataset) & (found["strategy"] == strategy)]
-            here = here.set_index("n_questions")
-            if len(here):
-                cells = [
-                    f"{number(float(here['nmi'][n]))} ± {number(float(here['nmi_std'][n]))}"
-                    if n in here.index
-                    else "–"
-                    for n in marks
-                ]
-                lines.append([TITLES[dataset], strategy, *cells])
-    table = markdown(["", "strategy", *(f"{n:,}" for n in marks)], lines)
-    said = "".join(
-        f"- {claim}: {'yes' if holds else 'no'} ({numbers}).\n"
-        for claim, holds, numbers in claims(found)
-    )
-    return f"{table}\n{said}"
 
 
 def parser() -> argparse.ArgumentParser:

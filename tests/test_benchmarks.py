@@ -14,7 +14,7 @@ from s3c2 import labnet_training
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 MODULES = (
-    "agreement", "bits", "cluster", "cost", "gpu_profile", "scale", "scaling", "stacks", "tables",
+    "agreement", "asking", "bits", "cluster", "cost", "gpu_profile", "scale", "scaling", "stacks", "tables",
 )  # fmt: skip
 
 pytestmark = pytest.mark.skipif(
@@ -51,6 +51,7 @@ RUNS = {
         "agreement",
         ("network", "loop"),
     ),
+    "asking": (["--steps", "2", "--answers", "5"], "asking", ("training_beside",)),
     "cost": (["--steps", "2"], "cost", ("data", "rows", "network", "part")),
     "scaling": (
         ["--rows", "1000", "--steps", "2", "--repeats", "1", "--rounds", "1"],

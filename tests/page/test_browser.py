@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import threading
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 import uvicorn
 
 from s3c2.page.app import make_app
+from s3c2.page.server import listening
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -33,8 +33,7 @@ def browser():
 @pytest.fixture
 def served(with_clusters):
     """The address of a page that is really served."""
-    place = socket.socket()
-    place.bind(("127.0.0.1", 0))
+    place = listening("127.0.0.1", 0)
     port = place.getsockname()[1]
     app = make_app(with_clusters, "127.0.0.1", port, None)
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))

@@ -1,0 +1,153 @@
+"""What the study of questions shows: its table, its picture, and whether it shows what it must.
+
+All from the rows of results/questions.csv.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from experiments import ledger
+from experiments.classical import CLASSICAL
+from experiments.findings import number
+from experiments.markdown import NO_RUNS, markdown
+from experiments.plots import TITLES, curve, legend, links_axis, panels, save, summary
+
+OURS, RANDOM = "ours", "random"
+STRATEGIES = (OURS, RANDOM, *CLASSICAL)
+BOLD, CAUTIOUS = "ours, bold", "ours, cautious"  # to choose ``CAUTION`` by, on request only
+CAUTION = {BOLD: 0.0, CAUTIOUS: 2.0}
+KEY = ("dataset", "strategy", "links", "seed", "n_questions")
+COLUMNS = (
+    *KEY, "nmi", "ari", "acc", "n_same", "n_different", "n_links", "seconds_per_run", "group_size",
+    "device", "precision", "s3c2", "torch", "commit", "source", "settings",
+)  # fmt: skip
+STYLES = {
+    OURS: ("black", "*", "-"),
+    RANDOM: ("#0072B2", "o", "-"),
+    "Explore-Consolidate": ("#E69F00", "s", "-"),
+    "Min-Max": ("#009E73", "^", "-"),
+    "NPU": ("#CC79A7", "D", "-"),
+    BOLD: ("0.6", "x", ":"),
+    CAUTIOUS: ("0.6", "+", "--"),
+}
+LATENCY = Path(__file__).parent.parent / "benchmarks" / "results" / "asking.csv"
+BUDGET, GOAL = 1000, 300  # questions of random pairs, and within how many ours should do as well
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """The rows; none if there is no file."""
+    if not path.exists():
+        return []
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table_of(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
+    """Mean and spread of every strategy after each number of questions."""
+    frame = pd.DataFrame(list(rows), columns=list(COLUMNS))
+    for column in ("seed", "n_questions", "nmi", "ari", "acc", "n_same"):
+        frame[column] = pd.to_numeric(frame[column])
+    return summary(frame, ("dataset", "strategy", "n_questions"), ("nmi", "n_same"))
+
+
+def draw(folder: Path, found: pd.DataFrame) -> None:
+    """A panel for each data set; the numbers beside it."""
+    found = found.rename(columns={"n_questions": "n_links"})
+    figure, axes_of = panels(found["dataset"])
+    for dataset, axes in axes_of.items():
+        here = found[(found["dataset"] == dataset) & (found["n_links"] > 0)]
+        for strategy, (colour, marker, _) in STYLES.items():
+            curve(axes, here[here["strategy"] == strategy], "nmi", colour, marker)
+        links_axis(axes, here["n_links"])
+        axes.set_title(TITLES[dataset], fontsize=10)
+        axes.set_xlabel("questions")
+        axes.set_ylabel("NMI")
+    legend(figure, {name: STYLES[name] for name in STYLES if name in set(found["strategy"])})
+    save((found.rename(columns={"n_links": "questions"}), figure), folder, "questions_summary")
+
+
+def claims(found: pd.DataFrame) -> list[tuple[str, bool | None, str]]:
+    """What must be shown, for each data set: the claim, whether it holds, and the numbers."""
+    verdicts: list[tuple[str, bool | None, str]] = []
+    for dataset in [name for name in TITLES if name in set(found["dataset"])]:
+        here = found[found["dataset"] == dataset]
+        ours, random = (
+            here[here["strategy"] == name].set_index("n_questions") for name in (OURS, RANDOM)
+        )
+        title = TITLES[dataset]
+        if BUDGET in random.index and GOAL in ours.index:
+            aim = float(random["nmi"][BUDGET])
+            enough = [n for n in ours.index if ours["nmi"][n] >= aim]
+            first = f"{min(enough):,}" if enough else "more"
+            verdicts.append((
+                f"{title}: the NMI of {BUDGET:,} random pairs in at most {GOAL} questions",
+                bool(enough) and min(enough) <= GOAL,
+                f"random {number(aim)}; ours {number(float(ours['nmi'][GOAL]))} with {GOAL}, "
+                f"as good with {first}",
+            ))  # fmt: skip
+        both = [n for n in ours.index if n in random.index]
+        short = {
+            n: float(random["nmi"][n] - ours["nmi"][n])
+            - float(np.nanmax([random["nmi_std"][n], ours["nmi_std"][n], 0]))
+            for n in both
+        }
+        worst = max(short, key=lambda n: short[n]) if short else 0
+        if short:
+            verdicts.append((
+                f"{title}: never below random pairs by more than the spread",
+                short[worst] <= 0,
+                f"nearest at {worst:,}: ours {number(float(ours['nmi'][worst]))}, random "
+                f"{number(float(random['nmi'][worst]))} ± "
+                f"{number(float(random['nmi_std'][worst]))}",
+            ))  # fmt: skip
+    return verdicts
+
+
+def page_table() -> str:
+    """The tables for docs/asking.md, from the committed rows."""
+    path = ledger.results_folder() / "questions.csv"
+    rows = [row for row in read(path) if row["links"] == "implied"]
+    if not rows:
+        return NO_RUNS
+    found = table_of(rows)
+    marks = sorted(found["n_questions"].unique())
+    lines = []
+    for dataset in [name for name in TITLES if name in set(found["dataset"])]:
+        for strategy in STYLES:
+            here = found[(found["dataset"] == dataset) & (found["strategy"] == strategy)]
+            here = here.set_index("n_questions")
+            if len(here):
+                cells = [
+                    f"{number(float(here['nmi'][n]))} ± {number(float(here['nmi_std'][n]))}"
+                    if n in here.index
+                    else "–"
+                    for n in marks
+                ]
+                lines.append([TITLES[dataset], strategy, *cells])
+    table = markdown(["", "strategy", *(f"{n:,}" for n in marks)], lines)
+    said = "".join(
+        f"- {claim}: {'yes' if holds else 'no'} ({numbers}).\n"
+        for claim, holds, numbers in claims(found)
+    )
+    return f"{table}\n{said}"
+
+
+def latency_table() -> str:
+    """How long the next question takes, from the committed benchmark."""
+    found = pd.read_csv(LATENCY)
+    rows = [
+        [
+            row.training_beside,
+            f"{row.answers}",
+            f"{row.median_ms:.0f}",
+            f"{row.ms_of_95_percent:.0f}",
+        ]
+        for row in found.itertuples()
+    ]
+    return markdown(["training beside", "answers", "median ms", "95 % within ms"], rows)
