@@ -14,7 +14,8 @@ from s3c2 import labnet_training
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 MODULES = (
-    "agreement", "asking", "bits", "cluster", "cost", "gpu_profile", "scale", "scaling", "stacks", "tables",
+    "agreement", "asking", "bits", "cluster", "cost", "gpu_profile", "scale", "scaling", "stacks",
+    "tables",
 )  # fmt: skip
 
 pytestmark = pytest.mark.skipif(

@@ -93,13 +93,13 @@ def ask(
     check_clusters(n_clusters)
     check_matplotlib()
     _check_parts()
+    say(f"Reading {data} …", quiet=quiet)  # before the imports, which take seconds, too
     from s3c2.page.items import read_items
     from s3c2.page.lock import ProjectLock
     from s3c2.page.project import Project
     from s3c2.page.server import listening, serve
 
     with output_folder(out):
-        say(f"Reading {data} …", quiet=quiet)
         items = read_items(
             data, id_column=id_column, text_column=text_column, drop=drop, image_shape=image_shape
         )

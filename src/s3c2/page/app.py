@@ -22,8 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from s3c2.errors import DataError, LinksError, StorageError
-from s3c2.files.tables import table_bytes
+from s3c2.errors import DataError, StorageError
 from s3c2.page import asking, looking
 from s3c2.page.guard import Guard
 from s3c2.page.layout import Frame
@@ -195,31 +194,18 @@ class _Page:
         name, folder = request.path_params["name"], self.project.folder
         try:
             if name == "links.csv":
-                content = await run_in_threadpool(self._links)
+                content = await run_in_threadpool(self.project.links_table)
             elif name == "labels.csv":
                 content = (folder / LABELS).read_bytes()
             elif name == "model.zip":
                 content = await run_in_threadpool(model_archive, folder)
             else:
                 return PlainTextResponse("There is no such file.", 404)
-        except (OSError, StorageError, LinksError):
+        except (OSError, StorageError):
             return PlainTextResponse("It comes with the first training.", 404)
         kind = "application/zip" if name == "model.zip" else "text/csv; charset=utf-8"
         where = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type=kind, headers=where)
-
-    def _links(self) -> bytes:
-        """The answers as a table of links, with their authors."""
-        names = self.project.items.names
-        kept = [one for one in self.project.questions.history if one.verdict != "unsure"]
-        word = {"same": "must", "different": "cannot"}
-        columns: dict[str, list[Any]] = {
-            "a": [names[one.pair.a] for one in kept],
-            "b": [names[one.pair.b] for one in kept],
-            "link": [word[one.verdict] for one in kept],
-            "author": [one.author for one in kept],
-        }
-        return table_bytes(columns)
 
     async def item(self, request: Request) -> Response:
         row, items = request.path_params["row"], self.project.items

@@ -6,6 +6,7 @@ from s3c2.page.layout import comparison, hidden, many
 from s3c2.page.project import Project, Question
 from s3c2.report.page import text
 
+HINTS = 5  # answers, after which the question explains itself
 BUTTONS = (("same", "Same", "s"), ("different", "Different", "d"), ("unsure", "Unsure", "u"))
 
 
@@ -33,12 +34,19 @@ def _question(project: Project, question: Question) -> str:
         '<button class="undo" data-key="z">Undo <kbd aria-hidden="true">Z</kbd></button></form>'
     )
     return (
-        '<p class="lead" aria-hidden="true">Same or different?</p>'
+        f'<p class="lead" aria-hidden="true">Same or different?</p>{_hint(project)}'
         f"{comparison(project.items, question.left, question.right)}"
         f'<form method="post" action="/answer" class="verdicts">{fields}{buttons}</form>'
         f'<div class="small">{undo}<label class="keys"><input type="checkbox" id="keys" checked> '
         "Answer with the keys S, D, U and Z</label></div>"
     )
+
+
+def _hint(project: Project) -> str:
+    """What is meant, for the first answers."""
+    if project.counts()["answers"] >= HINTS:
+        return ""
+    return '<p class="hint soft">Same means: you would put the two into one group.</p>'
 
 
 def _nothing_left() -> str:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from s3c2.errors import DataError
+from s3c2.files.atomic import write_atomically
+from s3c2.files.tables import table_bytes
 from s3c2.links import Links
 from s3c2.page.items import Items
 from s3c2.page.matching import as_history, match
@@ -267,11 +269,27 @@ class Project:
         self.trainer.wait()
         return self.problem
 
-    def write_links(self) -> Path:
+    def links_table(self) -> bytes:
+        """The answers as a table of links: what most people say of each pair, and who says it."""
+        with self._lock:
+            said = votes(self.questions.history)
+            agreed = self.questions.known.verdicts
+        kept = [(pair, verdict) for pair, verdict in agreed.items() if verdict != "unsure"]
+        names, word = self.items.names, {"same": "must", "different": "cannot"}
+        columns: dict[str, list[str]] = {
+            "a": [names[pair.a] for pair, _ in kept],
+            "b": [names[pair.b] for pair, _ in kept],
+            "link": [word[verdict] for _, verdict in kept],
+            "author": [
+                ", ".join(name for name, v in said[pair].items() if v == verdict)
+                for pair, verdict in kept
+            ],
+        }
+        return table_bytes(columns)
+
+    def write_links(self) -> None:
         """Write links.csv."""
-        path = self.folder / "links.csv"
-        self.links().write(path, ids=self.items.data.ids)
-        return path
+        write_atomically(self.folder / "links.csv", self.links_table())
 
     def close(self) -> None:
         if self.trainer is not None:

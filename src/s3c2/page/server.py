@@ -40,6 +40,6 @@ def serve(project: Project, place: socket.socket, host: str, tell: Callable[[str
     tell(f"http://{shown}:{port}/" + (f"?token={token}" if token else ""))
     config = uvicorn.Config(
         make_app(project, host, port, token), log_level="warning", access_log=False,
-        server_header=False, timeout_graceful_shutdown=2, ws="none",
+        server_header=False, timeout_graceful_shutdown=2, ws="none", lifespan="off",
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[place])
