@@ -64,7 +64,7 @@ class _Page:
 
     def __init__(self, project: Project, port: int) -> None:
         self.project, self.port = project, port
-        self._people = len(project.authors())
+        self._people = 0  # so many got a number for a name
         self._finishing = threading.Event()
         self._said: dict[str, str] = {}  # to each person, on the next page
 
@@ -261,7 +261,10 @@ class _Page:
         known = unquote(request.cookies.get(self._cookie, ""))[:MOST_NAME]
         if known and known.isprintable():
             return known, False
+        there = self.project.authors()
         self._people += 1
+        while f"Person {self._people}" in there:
+            self._people += 1
         return f"Person {self._people}", True
 
     def _remember(self, response: Response, author: str, new: bool) -> None:

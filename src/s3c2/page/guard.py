@@ -78,7 +78,8 @@ class Guard:
             return PlainTextResponse("Not allowed.", 405)
         if scope["method"] == "POST" and not self._own_page(headers):
             return _refused("This request comes from another site.")
-        if int(headers.get("content-length", "0") or 0) > MOST_BYTES:
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > MOST_BYTES:
             return PlainTextResponse("Too long.", 413)
         return self._without_token(scope, headers)
 

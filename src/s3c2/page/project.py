@@ -88,6 +88,7 @@ class Project:
         self.opinions: Opinions | None = None
         self.problem: str | None = None  # of the last training
         self.n_trainings = 0
+        self._was_quick = False  # the last training; the next is a full one, then
         self.trainer: Trainer | None = None
         self._look_at_opinions(Opinions.read(folder))
         if train:
@@ -226,9 +227,9 @@ class Project:
             return
         n, before = len(self.questions.history), self.trainer.trained_on
         due = before is None or abs(n - before) >= max(FEWEST_NEW, n // 10)
-        if due or self.n_trainings == 1:  # the first one was quick
-            quick = self.opinions is None and self.n_trainings == 0
-            self.trainer.start(self.questions.links(), n, quick=quick)
+        if due or self._was_quick:
+            self._was_quick = self.opinions is None and self.n_trainings == 0
+            self.trainer.start(self.questions.links(), n, quick=self._was_quick)
 
     def _trained(self, n_answers: int, problem: str | None) -> None:
         opinions = Opinions.read(self.folder) if problem is None else None
