@@ -151,7 +151,10 @@ def test_two_people_and_a_disagreement(opened, with_clusters):
     ann.reload()
     ann.get_by_role("link", name="Answers 1").click()
     ann.get_by_role("heading", name="Disagreements").wait_for()
-    assert "Ann: same; Bob: different" in ann.locator(".problem").inner_text()
+    problem = ann.locator(".problem")
+    assert "Ann: same; Bob: different" in problem.inner_text()
+    problem.get_by_role("button", name="Different").click()  # Ann thinks again
+    ann.get_by_role("heading", name="Disagreements").wait_for(state="detached")
 
 
 def test_a_contradiction_is_found_and_mended(opened, with_clusters):

@@ -127,7 +127,7 @@ def _disagreements(project: Project) -> str:
         said = "; ".join(f"{text(s.authors[0])}: <b>{text(s.verdict)}</b>" for s in steps)
         parts.append(
             f'<section class="problem">{comparison(project.items, steps[0].a, steps[0].b)}'
-            f"<p>{said}</p>{_change(steps[0])}</section>"
+            f"<p>{said}</p>{_change(steps[0].a, steps[0].b)}</section>"
         )
     return (
         f'<h2>Disagreements <span class="count">{len(found)}</span></h2><p>People said different '
@@ -140,18 +140,18 @@ def _step(project: Project, step: Step) -> str:
     by = ", ".join(step.authors) or "nobody"
     return (
         f"{comparison(project.items, step.a, step.b)}"
-        f"<p><b>{text(step.verdict)}</b>, said {text(by)}</p>{_change(step)}"
+        f"<p><b>{text(step.verdict)}</b>, said {text(by)}</p>{_change(step.a, step.b, but=step.verdict)}"
     )
 
 
-def _change(step: Step) -> str:
-    """Buttons with the other answers."""
+def _change(a: int, b: int, but: str = "") -> str:
+    """Buttons with the answers to a pair, but for the one that was given."""
     buttons = "".join(
         f'<button class="plain" name="verdict" value="{verdict}">{word}</button>'
         for verdict, word in (("same", "Same"), ("different", "Different"), ("unsure", "Unsure"))
-        if verdict != step.verdict
+        if verdict != but
     )
-    fields = hidden(key=secrets.token_urlsafe(9), left=step.a, right=step.b, back="/answers")
+    fields = hidden(key=secrets.token_urlsafe(9), left=a, right=b, back="/answers")
     return f'<form method="post" action="/answer" class="change">{fields}I say: {buttons}</form>'
 
 
