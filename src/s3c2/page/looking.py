@@ -139,8 +139,8 @@ def _disagreements(project: Project) -> str:
 def _step(project: Project, step: Step) -> str:
     by = ", ".join(step.authors) or "nobody"
     return (
-        f"{comparison(project.items, step.a, step.b)}"
-        f"<p><b>{text(step.verdict)}</b>, said {text(by)}</p>{_change(step.a, step.b, but=step.verdict)}"
+        f"{comparison(project.items, step.a, step.b)}<p><b>{text(step.verdict)}</b>, said "
+        f"{text(by)}</p>{_change(step.a, step.b, but=step.verdict)}"
     )
 
 
