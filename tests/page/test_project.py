@@ -10,6 +10,7 @@ import pytest
 from s3c2.errors import DataError
 from s3c2.page.items import read_items
 from s3c2.page.project import Project
+from s3c2.page.store import Event
 from s3c2.questions import Pair
 
 from .conftest import SETTINGS, draw_pictures
@@ -165,6 +166,25 @@ def test_rows_without_ids_are_found_by_content(folder, table):
     again = begun(folder, table(["5,5", *rows], "u,v"))
     assert [one.pair for one in again.questions.history] == [Pair(1, 3)]
     again.close()
+
+
+def test_two_items_that_became_one_row_do_not_shift_what_undo_takes_back(folder, table):
+    project = begun(folder, table(ROWS), id_column="name")
+    project.answer("Ann", "1", 0, 2, "same")
+    project.answer("Ann", "2", 4, 6, "same")
+    project.close()
+    gone = [row for row in ROWS if not row.startswith(("r0,", "r2,"))]
+    again = begun(folder, table([*gone, "r0,5,5"]), id_column="name")
+    again.store.add(
+        Event("3", "answer", "r4", "r4b", "same", "Ann"), {"r4b": again.items.content(2)}
+    )
+    again.close()
+    third = begun(folder, table([*gone, "r0,5,5"]), id_column="name")
+    assert third.items.names[2] == "r4"
+    assert len(third.questions.history) == 1  # r2 is lost, and r4b is r4
+    third.undo("Ann", "u")
+    assert {event.key for event in third.store.answers()} == {"1", "3"}
+    third.close()
 
 
 def test_a_run_of_any_moves_equals_a_plain_model(project):

@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,8 +51,9 @@ class Items:
     def __len__(self) -> int:
         return self.data.n_rows
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
+        """The ids, or row numbers, as text."""
         return self.data.names
 
     def content(self, row: int) -> str:

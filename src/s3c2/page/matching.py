@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from s3c2.page.items import Items
 from s3c2.page.store import Event, Store
-from s3c2.questions import Answered, Pair
+from s3c2.questions import Answered, Pair, Verdict
 
 MOST_NAMED = 5
 
@@ -71,15 +71,14 @@ def match(store: Store, items: Items) -> Match:
     return found
 
 
-def as_history(answers: list[Event], found: Match) -> list[Answered]:
-    """The stored answers by row number; those whose items are lost are left out."""
-    history = []
+def as_history(answers: list[Event], found: Match) -> dict[str, Answered]:
+    """The stored answers by key, in row numbers; those whose items are lost are left out."""
+    history = {}
     for event in answers:
         a, b = found.row_of.get(event.a), found.row_of.get(event.b)
         if a is not None and b is not None and a != b:
-            history.append(
-                Answered(Pair.of(a, b), event.verdict, event.expected, event.author)  # type: ignore[arg-type]
-            )
+            verdict: Verdict = event.verdict  # type: ignore[assignment]
+            history[event.key] = Answered(Pair.of(a, b), verdict, event.expected, event.author)
     return history
 
 

@@ -80,9 +80,9 @@ class Project:
         found = match(self.store, items)
         stored = self.store.answers()
         history = as_history(stored, found)
-        self.questions.restore(history)
+        self.questions.restore(history.values())
         self.notes = found.words(len(stored), len(stored) - len(history))
-        self._keys = [event.key for event in stored if {event.a, event.b} <= found.row_of.keys()]
+        self._keys = list(history)
         self._open: dict[str, Question] = {}
         self._rng = np.random.default_rng()
         self.opinions: Opinions | None = None
