@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from s3c2.cli.commands import s3c2
 from s3c2.page.lock import ProjectLock
+from s3c2.page.store import Store
 
 from .conftest import draw_pictures
 
@@ -56,18 +57,17 @@ def data(tmp_path_factory):
     return draw_pictures(tmp_path_factory.mktemp("data") / "shapes", 60)
 
 
-def test_a_killed_process_loses_nothing_and_the_next_goes_on(data, tmp_path):
-    """Killed under load from three senders; what was acknowledged is there, and once."""
-    project = tmp_path / "project"
-    asking = Asking(data, "-k", 3, "-o", project, "--no-training")
+def under_load(asking, n):
+    """Send answers from three threads; the keys of those that were acknowledged before a kill."""
     acknowledged, numbers = [], iter(range(10**6))
 
     def send():
         while True:
             number = next(numbers)
-            a, b = number % 59, 59
             try:
-                asking.post("/answer", key=f"k{number}", left=a, right=b, verdict="unsure")
+                asking.post(
+                    "/answer", key=f"k{number}", left=number % 59, right=59, verdict="unsure"
+                )
             except (OSError, urllib.error.URLError):
                 return
             acknowledged.append(f"k{number}")
@@ -76,56 +76,49 @@ def test_a_killed_process_loses_nothing_and_the_next_goes_on(data, tmp_path):
     for sender in senders:
         sender.start()
     deadline = time.monotonic() + 60
-    while len(acknowledged) < 20 and time.monotonic() < deadline:
+    while len(acknowledged) < n and time.monotonic() < deadline:
         time.sleep(0.01)
     asking.end(signal.SIGKILL)
     for sender in senders:
         sender.join()
-    with Again(data, project) as again:
-        from s3c2.page.store import Store
-
-        keys = [event.key for event in Store(project / "answers.sqlite").answers()]
-        assert set(acknowledged) <= set(keys)
-        assert len(keys) == len(set(keys))
-        assert f"{len(keys):,} answers" in again.get("/")
+    return acknowledged
 
 
-class Again:
-    def __init__(self, data, project):
-        self.asking = Asking(data, "-k", 3, "-o", project, "--no-training")
-
-    def __enter__(self):
-        return self.asking
-
-    def __exit__(self, *_):
-        said = self.asking.end()
-        assert "Going on after" in said
-        assert "Traceback" not in said
-
-
-@pytest.mark.slow
-def test_models_are_trained_beside_and_results_are_written_at_the_end(tmp_path):
-    project, data = tmp_path / "project", tmp_path / "rows.csv"
-    lines = [f"r{i},{10 * (i % 3) + i / 50},{i % 7 / 7}" for i in range(60)]
-    data.write_text("\n".join(["name,u,v", *lines]) + "\n")
-    asking = Asking(
-        data, "--id-column", "name", "-k", 3, "-o", project, "--device", "cpu",
-        "--labnet-steps", 60, "--clunet-steps", 60,
-    )  # fmt: skip
-    for number in range(8):
+def answer_truly(asking, n):
+    for number in range(n):
         html = asking.get("/")
         left, right = (
             int(re.search(rf'name="{side}" value="(\d+)"', html)[1]) for side in ("left", "right")
         )
         verdict = "same" if left % 3 == right % 3 else "different"
-        asking.post("/answer", key=f"k{number}", left=left, right=right, verdict=verdict)
+        asking.post("/answer", key=f"true-{number}", left=left, right=right, verdict=verdict)
+
+
+@pytest.mark.slow
+def test_killed_under_load_it_goes_on_trains_beside_and_writes_results(tmp_path):
+    """What was acknowledged before the kill is there, once; Ctrl-C ends with all outputs."""
+    project, data = tmp_path / "project", tmp_path / "rows.csv"
+    lines = [f"r{i},{10 * (i % 3) + i / 50},{i % 7 / 7}" for i in range(60)]
+    data.write_text("\n".join(["name,u,v", *lines]) + "\n")
+    start = data, "--id-column", "name", "-k", 3, "-o", project, "--device", "cpu"
+    acknowledged = under_load(Asking(*start, "--no-training"), 20)
+    keys = [event.key for event in Store(project / "answers.sqlite").answers()]
+    assert len(acknowledged) >= 20
+    assert set(acknowledged) <= set(keys)
+    assert len(keys) == len(set(keys))
+
+    asking = Asking(*start, "--labnet-steps", 30, "--clunet-steps", 30)
+    assert f"{len(keys):,} answers" in asking.get("/")
+    answer_truly(asking, 8)
     deadline = time.monotonic() + 120
     while "The clusters come with" in asking.get("/clusters"):
         assert time.monotonic() < deadline
         time.sleep(0.3)
     assert asking.get("/picture.svg").startswith("<svg")
     said = asking.end()
+    assert f"Going on after {len(keys):,} answers" in said
     assert "Done in" in said, said
+    assert "Traceback" not in said
     for name in ("labels.csv", "links.csv", "report.html", "model"):
         assert (project / name).exists(), name
     clusters = {}

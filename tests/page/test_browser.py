@@ -188,7 +188,8 @@ def test_axe_finds_nothing_on_any_page(opened, with_clusters, served, scheme):
         with_clusters.answer("Ann", f"c{number}", a, b, verdict)
     with_clusters.answer("Bob", "d", 0, 3, "different")
     page = opened(color_scheme=scheme, bypass_csp=True)
-    for path in ("/", "/clusters", "/clusters/1", "/answers", "/results", "/people"):
+    paths = ("/", "/clusters", "/clusters/1", "/answers", "/results", "/people")
+    for path in paths if scheme == "light" else ("/", "/answers"):  # the colours are the same
         page.goto(served + path)
         page.add_script_tag(path=AXE)
         found = page.evaluate("axe.run()")["violations"]
