@@ -9,7 +9,7 @@ import pytest
 
 from s3c2.questions import Known, Pair, View
 
-from experiments import classical, data, page, questions, questions_page
+from experiments import classical, data, questions
 
 STRATEGIES = questions.STRATEGIES
 
@@ -94,8 +94,3 @@ def test_classical_strategies_place_row_after_row(name):
     kinds = [{int(y[i]) for i in one} for one in strategy.neighbourhoods]
     assert all(len(kind) == 1 for kind in kinds)
     assert len(strategy.neighbourhoods) == 4
-
-
-def test_the_page_holds_the_tables_of_the_committed_rows(monkeypatch):
-    monkeypatch.delenv("S3C2_RESULTS")
-    page.check(questions_page.PAGE)
