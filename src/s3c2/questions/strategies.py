@@ -14,6 +14,7 @@ from s3c2.questions.view import Floats, View
 MOST_DRAWS = 200  # random pairs that are tried before giving up
 CURIOSITY = 0.2  # how much a row matters of which the model is sure
 CAUTION = 1.0  # how much it counts that a row has a good chance to find its group
+SURE = 1.1  # and the nearer the chance is to this, the less is learned from the answer
 MOST_COMPARED = 300  # rows that are compared with all groups
 WORTH_ASKING_ON = 0.4  # chance of the next group for a row that did not belong to the first
 LIKELY = 0.5  # chance from which two groups are compared at once
@@ -67,10 +68,10 @@ class Informative:
 
     Every cluster is seen first: its most typical row begins a group, without a question. The next
     row to ask about is one that teaches most about others (rows that are near to it, doubtful, and
-    not near to a row that was asked about) and that has a good chance to find its group. It is
-    compared with the group that it belongs to most probably, then with the next: one of the two
-    rows stays, and rows get links of both kinds. Between rows, two whole groups are compared that
-    may be the same.
+    not near to a row that was asked about), that has a fair chance to find its group, and of which
+    this is not sure. It is compared with the group that it belongs to most probably, then with the
+    next: one of the two rows stays, and rows get links of both kinds. Between rows, two whole
+    groups are compared that may be the same.
 
     What the model expects is corrected by the answers so far: a model that is too sure, or too
     timid, is heard accordingly.
@@ -147,13 +148,14 @@ class _Choice:
         if len(rows) == 0:
             return None
         chances = self._chances_of_groups(rows)  # (rows, groups)
-        worth = gain[rows, None] * chances**self.memory.caution * (chances > 0)
-        at, group = np.unravel_index(int(worth.argmax()), chances.shape)
-        if chances[at, group] <= 0:
+        best = chances.max(axis=1)
+        worth = gain[rows] * best**self.memory.caution * (SURE - best) * (best > 0)
+        at = int(worth.argmax())
+        if best[at] <= 0:
             return None
         self.memory.row = int(self.view.rows[rows[at]])
         self.memory.n_rows_asked += 1
-        return self._row_and_group(int(rows[at]), int(group))
+        return self._row_and_group(int(rows[at]), int(chances[at].argmax()))
 
     def _chances_of_groups(self, rows: NDArray[np.intp]) -> Floats:
         """(rows, groups) chance to be the same; 0 where it is known or cannot be told."""
