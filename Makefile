@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types tests format benchmarks figures constraints clean
+.PHONY: help setup demo test lint types tests slow format benchmarks figures constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ setup: $(READY) ## make .venv and install the package with its tools
 demo: $(READY) ## cluster the digits from 500 links and write demo/report.html
 	$(BIN)/s3c2 demo -o demo
 
-test: $(READY) lint types tests ## lint, types and tests: what CI runs
+test: $(READY) lint types tests ## lint, types and tests; CI runs the slow ones, too
 
 lint: $(READY) ## ruff, the check and the format
 	$(BIN)/ruff check .
@@ -29,8 +29,11 @@ lint: $(READY) ## ruff, the check and the format
 types: $(READY) ## mypy --strict on src
 	$(BIN)/mypy
 
-tests: $(READY) ## the tests alone
-	$(BIN)/python -m pytest -n auto --dist worksteal
+tests: $(READY) ## the tests alone, but for the slow ones
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+
+slow: $(READY) ## the tests that start clusters and kill processes, or take long for another reason
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow tests
 
 format: $(READY) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .

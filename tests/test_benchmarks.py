@@ -73,7 +73,12 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("script", RUNS)
+SLOW = ("scale", "scaling")
+
+
+@pytest.mark.parametrize(
+    "script", [pytest.param(one, marks=pytest.mark.slow if one in SLOW else ()) for one in RUNS]
+)
 def test_it_writes_the_rows_of_the_kept_table(script, benchmark, tmp_path, monkeypatch):
     arguments, name, keys = RUNS[script]
     monkeypatch.setattr(sys, "argv", [script, *arguments])

@@ -362,7 +362,7 @@ class TestBadInput:
             ({"n_clusters": None}, "'n_clusters' parameter of S3C2 must be an int"),
             (
                 {"labnet__threshold": None},
-                "'threshold' parameter of LabNet must be 'auto' or 'clusters' or a",
+                "'threshold' parameter of LabNet must be 'auto' or 'neighbors' or a",
             ),
             ({"labnet__threshold": "often"}, "'threshold' parameter of LabNet must be 'auto' or"),
             ({"labnet__learning_rate": None}, "'learning_rate' parameter of LabNet"),

@@ -17,8 +17,9 @@ LAYERS = (
     {"losses", "networks", "pairs", "prior", "reading", "representation", "distances", "datasets",
      "sampled", "stream_ids"},
     {
-        "fitting", "saving", "surface", "suspicion", "threshold", "pretraining", "cluster_training",
-        "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_training", "clunet_start",
+        "fitting", "saving", "surface", "suspicion", "threshold", "calibration", "pretraining",
+        "cluster_training", "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_start",
+        "clunet_training",
     },
     {"estimator", "baselines", "tuning", "labelling", "onnx_export", "questions"},
     {"ray"},

@@ -110,7 +110,7 @@ def test_the_loss_of_the_prior_is_what_it_says(blobs, blob_links):
         layers=(16, 8), random_state=0, verbose=0,
         callbacks=lambda step: kept.update({k: float(v) for k, v in step.terms.items()}),
     ).fit(blobs[0], links=blob_links)  # fmt: skip
-    weak = 0.7 * (kept["attraction"] + kept["repulsion"])
+    weak = 0.7 * (kept["attraction"] + 0.75**2 * kept["repulsion"])
     expected = kept["contrastive"] + weak + 0.2 * kept["smoothness"]
     assert kept["loss"] == pytest.approx(expected, rel=1e-5)
 
@@ -248,7 +248,7 @@ def test_reconstruction_and_neighbours_go_together(blobs, blob_links):
     labnet = LabNet(semi_supervised=True, steps=2, layers=(16, 8), random_state=0, verbose=0)
     terms = labnet.fit(blobs[0], links=blob_links).history_
     assert set(terms) == {"loss", "contrastive", "attraction", "repulsion", "reconstruction"}
-    weak = 0.5 * (terms["attraction"] + terms["repulsion"])
+    weak = 0.5 * (terms["attraction"] + 0.9**2 * terms["repulsion"])
     expected = terms["contrastive"] + weak + 0.05 * terms["reconstruction"]
     assert terms["loss"] == pytest.approx(expected, rel=1e-5)
 

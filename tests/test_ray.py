@@ -27,7 +27,7 @@ COLUMNS = [f"c{number}" for number in range(6)]
 N_FILES, FILE_ROWS = 40, 2000
 STORE = 80 * 2**20  # bytes that Ray's objects may take here
 # What Ray leaves behind when it stops is not ours to mend.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,6 @@ def test_a_cluster_that_is_not_there(place):
     assert not (place / "nothing").exists()
 
 
-@pytest.mark.slow
 def test_a_node_killed_in_the_middle_costs_no_row_and_doubles_none(place):
     from ray.cluster_utils import Cluster
 

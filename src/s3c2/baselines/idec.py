@@ -105,7 +105,7 @@ class IDEC(Baseline, LinkClusterer):
     >>> from s3c2.baselines import IDEC
     >>> X, y = load_digits(n_class=3, return_X_y=True)
     >>> links = Links.from_labels(y, 100, random_state=0)
-    >>> model = IDEC(3, layers=(64, 10), layer_epochs=10, whole_epochs=20, epochs=20)
+    >>> model = IDEC(3, layers=(64, 10), layer_epochs=20, whole_epochs=40, epochs=20)
     >>> model.set_params(random_state=0).fit(X, links=links).labels_.shape
     (537,)
     >>> model.score(X, links=Links.from_labels(y, 1000, random_state=1)) > 0.9
