@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from s3c2.questions.known import Known, Pair, Verdict
 from s3c2.questions.view import Floats, View
@@ -237,7 +238,7 @@ def _weights(view: View, known: Known, place: dict[int, int]) -> NDArray[np.floa
         p = _logistic(evidence, w)
         slope = A.T @ (p - same) + BELIEF * (w - PRIOR)
         curvature = (A * (p * (1 - p))[:, None]).T @ A + BELIEF * np.eye(3)
-        step = np.linalg.solve(curvature, slope)
+        step = np.clip(np.linalg.solve(curvature, slope), -1, 1)  # a longer one may overshoot
         w = w - step
         if np.abs(step).max() < 1e-4:
             break
@@ -252,7 +253,7 @@ def _evidence(same: Floats, near: Floats) -> tuple[Floats, Floats]:
 
 def _logistic(evidence: tuple[Floats, Floats], w: NDArray[np.float64]) -> Floats:
     odds = np.float32(w[0]) * evidence[0] + np.float32(w[1]) * evidence[1] + np.float32(w[2])
-    return np.asarray(1 / (1 + np.exp(-odds)))
+    return np.asarray(expit(odds))
 
 
 STRATEGIES = {"informative": Informative, "random": RandomPairs}
