@@ -155,7 +155,7 @@ class TestDefault:
         assert (labnet.threshold, labnet.smoothing, clunet.smoothing) == ("neighbors", 0, 0.1)
         assert labnet.dropout == clunet.dropout == 0
 
-    @pytest.mark.parametrize(("rows", "steps"), [(4999, 1000), (5000, 2500)])
+    @pytest.mark.parametrize(("rows", "steps"), [(4999, 800), (5000, 2500)])
     def test_its_length_is_that_of_few_or_many_rows(self, rows, steps):
         labnet, clunet = S3C2(4)._stages()
         assert labnet._training(rows).n_steps(3) == clunet._training(rows).n_steps(1) == steps

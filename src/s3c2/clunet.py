@@ -52,7 +52,7 @@ class CluNet(LinkClusterer):
     dropout : float, default=0
         After each hidden layer.
     steps : int, optional
-        By default 1,000, and 2,500 for 5,000 rows or more.
+        By default 800, and 2,500 for 5,000 rows or more.
     batch_links, batch_pairs : int, default=100 and 1000
         Given links in a batch, and how many links the other pairs in it weigh as much as.
     batch_points : int or None, default=200

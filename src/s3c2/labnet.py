@@ -93,7 +93,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         for an own network.
     epochs, steps : int, optional
         Length of training, in walks through the links or in steps; ``steps`` wins. By default
-        1,000 steps, and 2,500 for 5,000 rows or more.
+        800 steps, and 2,500 for 5,000 rows or more.
     batch_links, batch_pairs : int
         Given links, and random pairs for the reconstruction, in a batch; by default 256 and 200.
     optimizer : {"adam", "rmsprop"}, default="adam"

@@ -63,7 +63,7 @@ MANY_ROWS = 5000
 
 def usual_steps(n_rows: int) -> int:
     """Steps in which a stage learns so many rows."""
-    return 1000 if n_rows < MANY_ROWS else 2500
+    return 800 if n_rows < MANY_ROWS else 2500
 
 
 # A dataclass, so that an estimator declares its own parameters and no more.

@@ -148,14 +148,14 @@ def number_or_word(value: str) -> float | str:
 @click.option(
     "--labnet-steps",
     type=click.IntRange(min=1),
-    help="Training steps of LabNet.  [default: 2,500; 1,000 of fewer than 5,000 rows; as "
+    help="Training steps of LabNet.  [default: 2,500; 800 of fewer than 5,000 rows; as "
     "published 100 walks through the links, "
     "convolutional 1,500]",
 )
 @click.option(
     "--clunet-steps",
     type=click.IntRange(min=1),
-    help="Training steps of CluNet.  [default: 2,500; 1,000 of fewer than 5,000 rows; as "
+    help="Training steps of CluNet.  [default: 2,500; 800 of fewer than 5,000 rows; as "
     "published 3,000]",
 )
 @click.option(
