@@ -235,3 +235,10 @@ def test_parts_of_an_array_end_where_they_should(monkeypatch):
     assert np.concatenate([b.X for b in stream.blocks()]).tolist() == [
         [2.0 * n, 2.0 * n + 1] for n in range(20)
     ]
+
+
+def test_links_to_ids_that_no_row_has_are_refused(folder, parts):
+    (folder / "unknown.csv").write_text("a,b,link\nrow-1,zzz,must\nrow-2,yyy,cannot\n")
+    result = folder.run(*fit_command(parts, "unknown.csv", out="none"))
+    refused(result, "unknown.csv", "'zzz' (and 1 more) is not among the ids of the data")
+    assert not (folder / "none").exists()

@@ -155,3 +155,14 @@ def test_the_second_process_on_a_project_is_told_so(data, tmp_path):
         lock.tell("http://127.0.0.1:4321/")
         said = refused(data, "-k", 3, "-o", out)
     assert "is open already, in http://127.0.0.1:4321/" in said
+
+
+def test_a_model_of_another_command_is_not_replaced(data, tmp_path):
+    model = tmp_path / "out" / "model"
+    model.mkdir(parents=True)
+    (model / "model.safetensors").write_text("the only copy")
+    result = CliRunner().invoke(s3c2, ["ask", str(data), "-k", "3", "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "holds a model that no answers of this page made" in result.output
+    assert (model / "model.safetensors").read_text() == "the only copy"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["model"]

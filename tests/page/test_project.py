@@ -152,10 +152,19 @@ def test_rows_are_found_again_by_id_or_content(folder, table):
     pairs = {frozenset(names[row] for row in one.pair) for one in again.questions.history}
     assert pairs == {frozenset(("r0", "second")), frozenset(("r6", "r8"))}
     said = " ".join(again.notes)
-    assert "(r2) found by content" in said
-    assert "(r6) found by id, with another content" in said
-    assert "(r5) not in the data any more: 1 of 3 answers" in said
+    assert "Found by content, though the data changed: 1 item (r2)" in said
+    assert "Found by id, with another content" in said
+    assert "Not in the data any more: 1 item (r5). 1 of 3 answers" in said
     again.close()
+
+
+def test_answers_about_other_data_are_not_taken_for_a_start(folder, table):
+    project = begun(folder, table(ROWS), id_column="name")
+    project.answer("Ann", "1", 0, 2, "same")
+    project.close()
+    others = [f"q{i},{100 + i},{200 + i}" for i in range(12)]
+    with pytest.raises(DataError, match="None of the 1 answers .* another folder"):
+        begun(folder, table(others), id_column="name")
 
 
 def test_rows_without_ids_are_found_by_content(folder, table):

@@ -13,6 +13,7 @@ from s3c2.cli.data_options import PATH, data_options
 from s3c2.cli.fit import check_clusters
 from s3c2.cli.messages import example, say
 from s3c2.cli.outputs import check_matplotlib, output_folder
+from s3c2.errors import StorageError
 
 MOST_NAMED = 5
 
@@ -86,9 +87,9 @@ def ask(
 ) -> None:
     """Open a page that asks "same or different?" about items of DATA, and learn from the answers.
 
-    DATA is what 's3c2 fit' takes: a CSV, Parquet, NPY or NPZ file, or a folder of pictures. The
-    answers are kept in the folder at once; the same command goes on where it stopped. Ctrl-C ends
-    it: it then trains on all answers and writes labels.csv, model/, report.html and links.csv.
+    DATA is a CSV, Parquet, NPY or NPZ file, or a folder of pictures. The answers are kept in the
+    folder at once; the same command goes on where it stopped. Ctrl-C ends it: it then trains on
+    all answers and writes labels.csv, model/, report.html and links.csv.
     """
     check_clusters(n_clusters)
     check_matplotlib()
@@ -96,10 +97,16 @@ def ask(
     say(f"Reading {data} …", quiet=quiet)  # before the imports, which take seconds, too
     from s3c2.page.items import read_items
     from s3c2.page.lock import ProjectLock
-    from s3c2.page.project import Project
+    from s3c2.page.project import ANSWERS, Project
+    from s3c2.page.results import MODEL
     from s3c2.page.server import listening, serve
 
     with output_folder(out):
+        if (out / MODEL).exists() and not (out / ANSWERS).exists():
+            raise StorageError(
+                f"{out} holds a model that no answers of this page made. It would be replaced: "
+                "choose another folder."
+            )
         items = read_items(
             data, id_column=id_column, text_column=text_column, drop=drop, image_shape=image_shape
         )

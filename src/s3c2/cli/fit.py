@@ -204,7 +204,8 @@ def fit(
     DATA is a CSV, Parquet, NPY or NPZ file, a folder of Parquet files, or a folder of pictures.
     LINKS is a CSV, JSON Lines or Parquet file with the columns a, b and link, which is must or
     cannot; a and b are ids, or row numbers from 0. OUT gets labels.csv, model/ and report.html; of
-    data past memory the folder labels/ with Parquet parts in place of labels.csv. A fit that was
+    a folder of Parquet files, and of data past memory, the folder labels/ with Parquet parts in
+    place of labels.csv. A fit that was
     interrupted goes on where it was when the same command is given again.
     """
     quiet, as_json = quiet or not is_first(), as_json and is_first()
@@ -227,7 +228,9 @@ def fit(
         )  # fmt: skip
         check_clusters(n_clusters, rows.n_rows)
         verbose = 0 if quiet else 1
-        seen = Seen.of(rows, links_file, contradictions, memory * 2**20, verbose)
+        seen = Seen.of(
+            rows, links_file, contradictions, memory * 2**20, verbose, may_lack=skip_damaged
+        )
         _warn_of_too_many_groups(seen.given, n_clusters, seen.whole_names)
         scaling = {"none": None, "auto": preparation.usual_scale}.get(scale, scale)
         shared = {"scale": scaling, "contradictions": contradictions, "verbose": verbose}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from s3c2.cli.data_options import read_links, refuse_contradictions
 from s3c2.cli.messages import say
+from s3c2.errors import LinksError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,9 +53,18 @@ class Seen:
 
     @classmethod
     def of(
-        cls, rows: Data, path: Path | None, contradictions: str, memory: int, verbose: int
+        cls,
+        rows: Data,
+        path: Path | None,
+        contradictions: str,
+        memory: int,
+        verbose: int,
+        may_lack: bool = False,
     ) -> Seen:
-        """Read the links of a file, and take the rows that training sees."""
+        """Read the links of a file, and take the rows that training sees.
+
+        ``may_lack``: links may speak of ids that no row has, since files were left out.
+        """
         from s3c2.data.streams import Stream
         from s3c2.sampled import sample, tell
 
@@ -63,9 +73,24 @@ class Seen:
             return cls(rows.X, rows.names, rows.texts, links, links, n_left_out)
         links, n_left_out = _links(rows, path, contradictions, verbose)
         sampled = sample(rows.X, [links], memory, verbose)
+        if links.by_id and not may_lack:
+            _refuse_unknown(links, sampled.names, path)
         tell(sampled, memory, verbose)
         of_some = sampled.resolve(links)
         return cls(sampled.X, sampled.names, None, links, of_some, n_left_out, sampled)
+
+
+def _refuse_unknown(links: Links, names: list[str], path: Path | None) -> None:
+    """Refuse links that speak of ids that no row has."""
+    known = set(names)
+    ends = [str(end) for pairs in (links.must, links.cannot) for pair in pairs for end in pair]
+    unknown = list(dict.fromkeys(end for end in ends if end not in known))
+    if unknown:
+        more = f" (and {len(unknown) - 1:,} more)" if len(unknown) > 1 else ""
+        raise LinksError(
+            f"{path}: {unknown[0]!r}{more} is not among the ids of the data. Mend the links, or "
+            "the ids."
+        )
 
 
 def _links(rows: Data, path: Path | None, contradictions: str, verbose: int) -> tuple[Links, int]:

@@ -181,7 +181,11 @@ def results_page(project: Project, finishing: bool) -> str:
     if model:
         rows += [
             ("/download/labels.csv", "labels.csv", "the cluster of every item"),
-            ("/download/model.zip", "model.zip", "the model, for <code>s3c2 predict</code>"),
+            (
+                "/download/model.zip",
+                "model.zip",
+                "the model: unzip it, for <code>s3c2 predict</code>",
+            ),
         ]
     if (project.folder / REPORT).is_file():
         rows.append(("/report", "report.html", "pictures of the training and of the clusters"))

@@ -32,15 +32,15 @@ class Match:
         """What a person should know about it."""
         said = []
         if self.moved:
-            said.append(f"{_items(self.moved)} found by content, though the data changed.")
+            said.append(f"Found by content, though the data changed: {_items(self.moved)}.")
         if self.changed:
             said.append(
-                f"{_items(self.changed)} found by id, with another content than when the answers "
-                f"were given. Check these answers."
+                f"Found by id, with another content than when the answers were given: "
+                f"{_items(self.changed)}. Check these answers."
             )
         if n_lost:
             said.append(
-                f"{_items(self.lost)} not in the data any more: {n_lost} of {n_answers} answers "
+                f"Not in the data any more: {_items(self.lost)}. {n_lost} of {n_answers} answers "
                 f"are kept, but not used."
             )
         return said
@@ -84,4 +84,4 @@ def as_history(answers: list[Event], found: Match) -> dict[str, Answered]:
 
 def _items(names: list[str]) -> str:
     shown = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
-    return f"{len(names)} {'item was' if len(names) == 1 else 'items were'} ({shown})"
+    return f"{len(names)} {'item' if len(names) == 1 else 'items'} ({shown})"

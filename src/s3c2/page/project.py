@@ -80,6 +80,12 @@ class Project:
         found = match(self.store, items)
         stored = self.store.answers()
         history = as_history(stored, found)
+        if stored and not history:
+            self.store.close()
+            raise DataError(
+                f"None of the {len(stored)} answers in {folder} speaks of two items of this data. "
+                "Give the data that they are about, or another folder."
+            )
         self.questions.restore(history.values())
         self.notes = found.words(len(stored), len(stored) - len(history))
         self._keys = list(history)
