@@ -7,7 +7,9 @@ weights are averaged. The result is that of one process, up to rounding.
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import torch
@@ -26,9 +28,19 @@ def n_ranks() -> int:
 
 def meet(device: torch.device) -> None:
     """Let the processes that torchrun started find each other; nothing without torchrun."""
-    if under_torchrun() and not distributed.is_initialized():
+    if not under_torchrun():
+        return
+    atexit.register(leave)
+    if not distributed.is_initialized():
         backend = "nccl" if device.type == "cuda" else "gloo"
         together(lambda: distributed.init_process_group(backend))
+
+
+def leave() -> None:
+    """Close the connections to the others in order: what is open at the very end may abort."""
+    if distributed.is_initialized():
+        with suppress(RuntimeError, OSError):
+            distributed.destroy_process_group()
 
 
 def same(value: T, what: str) -> T:
