@@ -9,8 +9,8 @@ from torch import nn
 
 from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
 from s3c2.engine.rows import Rows
-from s3c2.prior import find_neighbours
-from s3c2.suspicion import Suspicion, doubts_of_links, neighbours_of, trusted, undoubted
+from s3c2.prior import find_neighbours, neighbours_of
+from s3c2.suspicion import Suspicion, doubts_of_links, trusted, undoubted
 
 SETTINGS = {
     "labnet": LabNet(steps=300), "clunet": CluNet(steps=150), "layers": (32, 16),

@@ -17,8 +17,7 @@ from s3c2 import losses
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.rows import Rows
 from s3c2.links import Links
-from s3c2.prior import Neighbours
-from s3c2.suspicion import neighbours_of
+from s3c2.prior import Neighbours, neighbours_of
 
 MOST_LINKS = 4096  # that are asked
 LEAST, MOST = 0.5, 10.0  # temperature

@@ -24,6 +24,7 @@ READ_ROWS = 4096  # read at a time
 BLOCK_NUMBERS = {"cpu": 2**24, "cuda": 2**26}  # distances computed at a time
 SHARE_OF_RADIUS = 0.3  # how far a change may reach, of the distance to the last neighbour
 FIRST_REACH = 0.5  # of that: where the worst direction is looked for
+ASKED = 10  # neighbours of a row that are asked what it is
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,15 @@ def find_neighbours(
     return Neighbours(
         numbers[has], first[has], count[has], numbers[other], SHARE_OF_RADIUS * radius
     )
+
+
+def neighbours_of(rows: Tensor, prior: Neighbours) -> Tensor:
+    """ASKED neighbours of each row, some of them repeated; a row without any is its own."""
+    known, first, count, others = prior.rows, prior.first, prior.count, prior.others
+    place = torch.searchsorted(known, rows).clamp(max=len(known) - 1)
+    spread = torch.arange(ASKED) * count[place].unsqueeze(-1) // ASKED
+    found = others[first[place].unsqueeze(-1) + spread]
+    return torch.where((known[place] == rows).unsqueeze(-1), found, rows.unsqueeze(-1))
 
 
 def _mutual(nearest: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,9 +20,8 @@ from s3c2.engine.rows import Rows
 from s3c2.engine.stack import Stack
 from s3c2.links import Links
 from s3c2.pairs import GivenLinks
-from s3c2.prior import Neighbours
+from s3c2.prior import Neighbours, neighbours_of
 
-ASKED = 10  # neighbours of each end
 AT_A_TIME = 4096  # links
 POWER = 4  # of doubt: links that are hardly doubted keep their weight
 LEAST_WEIGHT = 1e-3
@@ -96,15 +95,6 @@ def doubts_of_links(
     of_must = np.arange(len(ends)) < links.n_must
     doubts: NDArray[np.float64] = np.where(of_must, 1 - together, together).clip(0, 1)
     return np.nan_to_num(doubts)  # a network that diverged doubts nothing
-
-
-def neighbours_of(rows: Tensor, prior: Neighbours) -> Tensor:
-    """ASKED neighbours of each row, some of them repeated; a row without any is its own."""
-    known, first, count, others = prior.rows, prior.first, prior.count, prior.others
-    place = torch.searchsorted(known, rows).clamp(max=len(known) - 1)
-    spread = torch.arange(ASKED) * count[place].unsqueeze(-1) // ASKED
-    found = others[first[place].unsqueeze(-1) + spread]
-    return torch.where((known[place] == rows).unsqueeze(-1), found, rows.unsqueeze(-1))
 
 
 def undoubted(links: Links, suspicion: Suspicion) -> Links:

@@ -23,8 +23,7 @@ from s3c2.distances import link_distances, pair_distances
 from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError, LinksWarning, warn
 from s3c2.links import Links
-from s3c2.prior import Neighbours
-from s3c2.suspicion import neighbours_of
+from s3c2.prior import Neighbours, neighbours_of
 
 FOLDS = 5
 CL_RATE = 0.95

@@ -68,10 +68,9 @@ class Seen:
         from s3c2.data.streams import Stream
         from s3c2.sampled import sample, tell
 
-        if not isinstance(rows.X, Stream):
-            links, n_left_out = _links(rows, path, contradictions, verbose)
-            return cls(rows.X, rows.names, rows.texts, links, links, n_left_out)
         links, n_left_out = _links(rows, path, contradictions, verbose)
+        if not isinstance(rows.X, Stream):
+            return cls(rows.X, rows.names, rows.texts, links, links, n_left_out)
         sampled = sample(rows.X, [links], memory, verbose)
         if links.by_id and not may_lack:
             _refuse_unknown(links, sampled.names, path)
