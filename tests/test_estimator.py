@@ -152,7 +152,7 @@ class TestDefault:
         labnet, clunet = S3C2(4)._stages()
         assert (labnet.neighbors, labnet.code, labnet.views, labnet.same_share) == (10, 1, 1, 0.25)
         assert (clunet.start, clunet.views, clunet.batch_points) == ("labnet", True, 200)
-        assert (labnet.threshold, labnet.smoothing, clunet.smoothing) == ("neighbors", 0, 0.1)
+        assert (labnet.threshold, labnet.smoothing, clunet.smoothing) == ("neighbors", None, 0.1)
         assert labnet.dropout == clunet.dropout == 0
 
     @pytest.mark.parametrize(("rows", "steps"), [(4999, 800), (5000, 2500)])

@@ -110,9 +110,23 @@ def test_the_loss_of_the_prior_is_what_it_says(blobs, blob_links):
         layers=(16, 8), random_state=0, verbose=0,
         callbacks=lambda step: kept.update({k: float(v) for k, v in step.terms.items()}),
     ).fit(blobs[0], links=blob_links)  # fmt: skip
-    weak = 0.7 * (kept["attraction"] + 0.75**2 * kept["repulsion"])
+    weak = 0.7 * (kept["attraction"] + 0.75**4 * kept["repulsion"])
     expected = kept["contrastive"] + weak + 0.2 * kept["smoothness"]
     assert kept["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_labnet_is_smoothed_for_texts(blobs, blob_links):
+    how = {"steps": 2, "layers": (16, 8), "random_state": 0, "verbose": 0}
+    numbers = LabNet(**how).fit(blobs[0], links=blob_links).history_
+    counts = np.random.default_rng(0).poisson(0.05, (60, 300)).astype(np.float32)
+    counts[:, 0] += 1  # no row is empty
+    few = Links(must=[(0, 1)], cannot=[(2, 3)], n_samples=60)
+    texts = LabNet(**how).fit(counts, links=few).history_
+    assert "smoothness" not in numbers
+    terms = texts["contrastive"], texts["attraction"], texts["repulsion"], texts["smoothness"]
+    weights = 1, 0.5, 0.5 * 0.9**4, 0.5
+    expected = sum(weight * term for weight, term in zip(weights, terms))
+    assert texts["loss"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_few_links_go_far():
@@ -248,16 +262,15 @@ def test_reconstruction_and_neighbours_go_together(blobs, blob_links):
     labnet = LabNet(semi_supervised=True, steps=2, layers=(16, 8), random_state=0, verbose=0)
     terms = labnet.fit(blobs[0], links=blob_links).history_
     assert set(terms) == {"loss", "contrastive", "attraction", "repulsion", "reconstruction"}
-    weak = 0.5 * (terms["attraction"] + 0.9**2 * terms["repulsion"])
+    weak = 0.5 * (terms["attraction"] + 0.9**4 * terms["repulsion"])
     expected = terms["contrastive"] + weak + 0.05 * terms["reconstruction"]
     assert terms["loss"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_row_has_the_neighbours_of_both_spaces():
+def test_neighbours_are_those_of_the_code_where_there_is_one():
     X, Z = (np.random.default_rng(s).normal(size=(40, 3)).astype(np.float32) for s in range(2))
     rows, code = Rows(X, (3,)), Rows(Z, (3,))
-    both = find_neighbours(rows, 4, code_of=lambda given: code)
-    of_input, of_code = find_neighbours(rows, 4), find_neighbours(code, 4)
-    assert edges(both) == edges(of_input) | edges(of_code)
-    assert len(both.others) == len(of_input.others) + len(of_code.others)
-    assert torch.equal(both.radius, of_input.radius)  # how far a row itself may be moved
+    found = find_neighbours(rows, 4, code_of=lambda given: code)
+    assert edges(found) == edges(find_neighbours(code, 4))
+    # How far a row may be moved is a matter of the row itself.
+    assert torch.equal(found.radius, find_neighbours(rows, 4).radius)

@@ -23,13 +23,14 @@ from experiments.runs import AS_IT_COMES, DEFAULT, Run, Sizes, grid
 
 # What is switched off → the parameters that do it
 PARTS: dict[str, dict[str, Any]] = {
-    "no neighbours in the code": {"labnet__code": False},
+    "neighbours in the rows": {"labnet__code": False},
     "no neighbours": {"labnet__neighbors": 0},
     "no correction by τ": {"labnet__same_share": 0},
     "T = 0.3": {"labnet__threshold": 0.3},
     "CluNet not smoothed": {"clunet__smoothing": 0},
     "CluNet from random weights": {"clunet__start": "random"},
-    "LabNet smoothed, too": {"labnet__smoothing": 0.1},
+    "LabNet smoothed": {"labnet__smoothing": 0.5},  # as it is on Reuters
+    "LabNet not smoothed": {"labnet__smoothing": 0},  # as it is elsewhere
 }
 
 

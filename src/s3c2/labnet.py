@@ -54,8 +54,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     ----------
     threshold : float, "neighbors" or "auto", default="neighbors"
         T: squared distances below it are must-links. "neighbors" takes the one that tells
-        neighbours of must-linked rows best from those of cannot-linked ones, and at most the
-        published 0.3.
+        neighbours of must-linked rows best from those of cannot-linked ones, and at most 0.5.
         "auto" calibrates it on links that a LabNet did not see: the largest T that labels 95 % of
         held-out cannot-links right.
     n_committee : int, default=1
@@ -64,16 +63,17 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         Learn also from so many mutual nearest neighbours of each row, as weak must-links, and from
         random pairs as weak cannot-links. 0 learns from links alone, as in the paper.
     code : bool, default=True
-        Look for neighbours also in the code of an autoencoder, which is trained before. It wants
-        many rows, and is left out where there are fewer than 5,000.
+        Look for neighbours in the code of an autoencoder, which is trained before, instead of in
+        the rows as they are. It wants many rows, and is left out where there are fewer than 5,000.
     prior_weight : float, default=0.5
         Weight of these weak links against that of the given ones.
     same_share : float, optional
         Share of random pairs that belong together, for which the weak cannot-links are corrected.
         By default one by the number of clusters inside S3C2, and 0.1 in a LabNet alone.
-    smoothing : float, default=0
+    smoothing : float, optional
         Weight of ‖h(x) − h(x + r)‖², where r is the change of x, within 0.3 of the distance to
-        its last neighbour, that moves h most. It needs ``neighbors``.
+        its last neighbour, that moves h most. It needs ``neighbors``. By default 0.5 for counts
+        and tf-idf, whose ``scale`` is "topics", and 0 for all else.
     views : bool, default=True
         Show images a little shifted, turned and scaled, each time anew.
     dropout : float, default=0
@@ -133,7 +133,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     code: bool = True
     prior_weight: float = 0.5
     same_share: float | None = None
-    smoothing: float = 0.0
+    smoothing: float | None = None
     views: bool = True
     dropout: float = 0.0
     output: str = "sigmoid"
@@ -267,7 +267,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         check_number(self, "neighbors", 0, 1000, whole=True)
         check_number(self, "prior_weight", 0)
         check_number(self, "same_share", 0, 0.99, optional=True)
-        check_number(self, "smoothing", 0)
+        check_number(self, "smoothing", 0, optional=True)
         check_flag(self, "code")
         check_flag(self, "views")
         if self.smoothing and not self.neighbors:

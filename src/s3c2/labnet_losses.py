@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from s3c2 import losses
+from s3c2.data.topics import Topics
 from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.rows import Rows
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses
 from s3c2.pairs import Ends, GivenLinks, NeighbourPairs, PairBatch, RandomRows, RowBatch, Twins
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 WEAK_PAIRS = 256  # pairs of neighbours in a batch
 SAME_SHARE = 0.1  # of random pairs, where the number of clusters is not known
+TEXT_SMOOTHING = 0.5  # for counts and tf-idf, whose neighbours say less
 
 Batches = Sequence[PairBatch | RowBatch]
 Terms = dict[str, tuple[float | Tensor, Tensor]]  # weight and value of each, by name
@@ -32,6 +35,13 @@ Terms = dict[str, tuple[float | Tensor, Tensor]]  # weight and value of each, by
 def share_of_same(settings: LabNet) -> float:
     """τ, the share of random pairs that belong together."""
     return SAME_SHARE if settings.same_share is None else float(settings.same_share)
+
+
+def smoothing_of(settings: LabNet, rows: Rows) -> float:
+    """The weight of smoothness for these rows."""
+    if settings.smoothing is None:
+        return TEXT_SMOOTHING if isinstance(rows.scaling, Topics) else 0.0
+    return float(settings.smoothing)
 
 
 class Part(Protocol):
@@ -82,7 +92,7 @@ class FromNeighbours:
 
     The random pairs are all pairs of the rows whose neighbours were drawn. They are in one class
     with probability τ, and then behave like neighbours: their cannot-link loss is (loss of random
-    pairs − τ · loss of neighbours) / (1 − τ). It weighs (1 − τ)²: the more of them belong together
+    pairs − τ · loss of neighbours) / (1 − τ). It weighs (1 − τ)⁴: the more of them belong together
     after all, the less is known of what should be apart.
     """
 
@@ -91,7 +101,10 @@ class FromNeighbours:
         self.twins, self.prior = twins, prior
         self.neighbours = NeighbourPairs(prior, WEAK_PAIRS, twins.seeds, device)
         self.share = share_of_same(settings)
-        self.weight, self.smoothing = float(settings.prior_weight), float(settings.smoothing)
+        self.weight, self.smoothing = (
+            float(settings.prior_weight),
+            smoothing_of(settings, twins.rows),
+        )
         self._others = (1 - torch.eye(WEAK_PAIRS, device=device)).flatten()  # not with themselves
         self._cannot = torch.zeros(len(twins.seeds), WEAK_PAIRS, device=device)
 
@@ -108,7 +121,7 @@ class FromNeighbours:
         of_random = losses.contrastive(d2_all, torch.zeros_like(d2_all), self._others)
         repulsion = (of_random - self.share * of_neighbours) / (1 - self.share)
         terms: Terms = {"attraction": (self.weight, attraction)}
-        terms["repulsion"] = (self.weight * (1 - self.share) ** 2, repulsion)
+        terms["repulsion"] = (self.weight * (1 - self.share) ** 4, repulsion)
         if self.smoothing:
             radius, network = self.prior.radius[near.a], self.twins.network
             moved = worst_change(network, x, h, radius, losses.squared_distance)

@@ -59,8 +59,8 @@ def find_neighbours(
     ----------
     rows : Rows
     k : int
-    code_of : gives another representation of rows, in which neighbours are looked for as well; a
-        row then has the neighbours of both
+    code_of : gives another representation of rows, in which neighbours are looked for instead; how
+        far a row may be moved follows from the rows themselves all the same
     """
     sample = rows
     numbers = torch.arange(rows.n, device=rows.device)
@@ -69,12 +69,9 @@ def find_neighbours(
         sample, numbers = rows.subset(chosen), torch.from_numpy(chosen).to(rows.device)
     k = min(k, sample.n - 1)
     nearest, distance = _nearest(sample, k, verbose)
-    edges = [_mutual(nearest)]
     if code_of is not None:
-        edges.append(_mutual(_nearest(code_of(sample), k, verbose)[0]))
-    row, other = (torch.cat(ends) for ends in zip(*edges))
-    order = row.argsort(stable=True)
-    row, other = row[order], other[order]
+        nearest, _ = _nearest(code_of(sample), k, verbose)
+    row, other = _mutual(nearest)
     count = torch.bincount(row, minlength=sample.n)
     first = count.cumsum(0) - count
     has = count > 0

@@ -25,6 +25,7 @@ from s3c2.errors import LinksError, LinksWarning, warn
 from s3c2.links import Links
 from s3c2.prior import Neighbours, neighbours_of
 
+MOST = 0.5  # T of neighbours: half of the squared margin that cannot-links are pushed to
 FOLDS = 5
 CL_RATE = 0.95
 FEWEST_CANNOT = 20  # in a fold
@@ -73,9 +74,8 @@ def threshold_of_neighbours(
 ) -> float:
     """The T that tells pairs of neighbours of must-linked rows best from those of cannot-linked.
 
-    Their kinds weigh as random pairs have them. It is the published T at most: beyond, pairs lie
-    nearer to the margin of cannot-links. Without links of both kinds, or neighbours, it is the
-    published T itself.
+    Their kinds weigh as random pairs have them. It is MOST at most, and without links of both
+    kinds, or neighbours, the published T.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def threshold_of_neighbours(
         (1 - same_share) * weight[1] / weight[1].sum(),
     ]
     found = best_threshold(d2.ravel(), same, np.repeat(np.concatenate(shares), d2.shape[1]))
-    return min(found, published.THRESHOLD) or published.THRESHOLD
+    return min(found, MOST) or published.THRESHOLD
 
 
 def best_threshold(
