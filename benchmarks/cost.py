@@ -1,7 +1,10 @@
 """Where the seconds of one fit of S3C2 with its defaults go.
 
-    python benchmarks/cost.py            # digits, dense; writes benchmarks/results/cost.csv
-    python benchmarks/cost.py --mnist    # also MNIST, dense and as images, with 1,000 links
+    python benchmarks/cost.py                     # digits
+    python benchmarks/cost.py --mnist             # also MNIST as a table
+    python benchmarks/cost.py --mnist --images    # and as images, which is long without a GPU
+
+With 1,000 links. Writes benchmarks/results/cost.csv, on a GPU cost-gpu.csv.
 
 The seconds of each stage are those from its first step to its last, as callbacks are told. What is
 between two stages is named after what happens there.
@@ -82,18 +85,19 @@ def costs(name: str, X, y, n_clusters: int, steps: int | None) -> list[dict[str,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mnist", action="store_true", help="also MNIST, dense and as images")
+    parser.add_argument("--mnist", action="store_true", help="also MNIST as a table")
+    parser.add_argument("--images", action="store_true", help="also MNIST as images")
     parser.add_argument("--steps", type=int, help="of each stage, instead of the default")
     args = parser.parse_args()
     cases = [("digits", "dense")]
-    if args.mnist:
-        cases += [("mnist", "dense"), ("mnist", "convolutional")]
+    cases += [("mnist", "dense")] if args.mnist else []
+    cases += [("mnist", "convolutional")] if args.images else []
     table = []
     for name, network in cases:
         data = load(name)
         X = data.X_train.reshape(len(data.X_train), -1) if network == "dense" else data.X_train
         table += costs(name, X, data.y_train, data.n_clusters, args.steps)
-    publish("cost", table)
+    publish("cost-gpu" if torch.cuda.is_available() else "cost", table)
 
 
 if __name__ == "__main__":

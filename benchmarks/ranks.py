@@ -44,6 +44,7 @@ def measure(width: int, steps: int) -> float:
         if step.stage == "clunet":
             times.append(time.perf_counter())
 
+    torch.manual_seed(0)  # all ranks begin with the same weights
     encoder = torch.nn.Sequential(
         torch.nn.Linear(64, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.ReLU()
     )
