@@ -3,8 +3,8 @@
     python -m experiments page            # write the pages
     python -m experiments page --check    # fail if a page would change
 
-In reproduction.md, reproduction-notes.md, guide.md and asking.md a part stands between
-<!-- table NAME --> and <!-- end -->. The whole of results.md is written.
+In the others of PAGES a part stands between <!-- table NAME --> and <!-- end -->. The whole of
+results.md is written.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from experiments import (
+    benchmark_tables,
     claim_tables,
     earlier,
     in_short,
@@ -31,7 +32,8 @@ from experiments.tables import for_both
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = tuple(
-    DOCS / f"{name}.md" for name in ("reproduction", "reproduction-notes", "guide", "asking")
+    DOCS / f"{name}.md"
+    for name in ("reproduction", "reproduction-notes", "guide", "asking", "performance")
 )
 
 
@@ -69,7 +71,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "provenance": provenance.provenance,
     "missing": provenance.missing_runs,
     "questions": questions_page.page_table,
-    "asking": questions_page.latency_table,
+    "asking": benchmark_tables.latency,
+    "cost": benchmark_tables.cost,
 }
 MARKED = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

@@ -36,7 +36,6 @@ STYLES = {
     BOLD: ("0.6", "x", ":"),
     CAUTIOUS: ("0.6", "+", "--"),
 }
-LATENCY = Path(__file__).parent.parent / "benchmarks" / "results" / "asking.csv"
 BUDGET, GOAL = 1000, 300  # questions of random pairs, and within how many ours should do as well
 
 
@@ -136,18 +135,3 @@ def page_table() -> str:
         for claim, holds, numbers in claims(found)
     )
     return f"{table}\n{said}"
-
-
-def latency_table() -> str:
-    """How long the next question takes, from the committed benchmark."""
-    found = pd.read_csv(LATENCY)
-    rows = [
-        [
-            row.training_beside,
-            f"{row.answers}",
-            f"{row.median_ms:.0f}",
-            f"{row.ms_of_95_percent:.0f}",
-        ]
-        for row in found.itertuples()
-    ]
-    return markdown(["training beside", "answers", "median ms", "95 % within ms"], rows)

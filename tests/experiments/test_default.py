@@ -149,8 +149,23 @@ class TestTargets:
     def test_at_or_above_is_reached(self):
         assert ".880 at 20 links (reached: .880)" in self.judged(0.88)
         assert ".880 at 20 links (not reached: .879)" in self.judged(0.879)
-        assert "reached in 1 of 1 cases" in self.judged(0.88)
+        assert "1 of 1 are reached" in self.judged(0.88)
         assert ".900 at 100 links (no runs yet)" in self.judged(0.9)
+
+    def test_the_default_beside_the_others(self):
+        def rows(name, **nmi):
+            return [
+                {"dataset": "mnist", "name": name, "n_links": int(n[1:]), "nmi": x, "nmi_std": 0.02}
+                for n, x in nmi.items()
+            ]
+
+        own = rows(runs.DEFAULT, n20=0.5, n100=0.53, n1000=0.6)
+        data = pd.DataFrame(own + rows("DCPR", n100=0.4, n1000=0.59) + rows("k-means", n0=0.515))
+        ahead = targets.judged_beside(data, ahead=True)
+        assert "reached in 0 of 3 cases" in ahead
+        assert "- MNIST, 20 links: .500 ± .020, k-means .515 ± .020" in ahead
+        assert "- MNIST, 1,000 links: .600 ± .020, DCPR .590 ± .020" in ahead
+        assert "reached in 3 of 3 cases.\n" in targets.judged_beside(data, ahead=False)
 
     def test_the_best_printed_number(self):
         assert printed.best("reuters", 5000) == (0.948, 0.815)
@@ -178,7 +193,7 @@ class TestPage:
         assert "| MNIST | S3C2 default | .500 ± .000 |" in text
         assert "## Calibration" in text
         assert "| MNIST | dense | .030 ± .000 |" in text
-        assert "reached in 0 of 1 cases" in text
+        assert "0 of 1 are reached" in text
         assert "- Wrong links: 30 of 30 runs" in text
         for title in ("Images", "Wrong links", "Other data sets", "What each part does"):
             assert f"## {title}" not in text
