@@ -8,7 +8,7 @@ and NPU. After each of MARKS questions a model with the defaults learns from the
 follows from them; NMI is that of the test part. Strategies that listen to a model hear a new one
 after each of REFITS. Trajectories of a data set go on together, so that their models train as one
 stack. Rows in results/questions.csv; the state is kept after every round, and the same command
-goes on from it.
+goes on from it. Neighbours of the rows, which depend on no link, are kept in pretrained/.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from s3c2.files.atomic import write_atomically
 from s3c2.questions import Questions, View
 from s3c2.questions.strategies import Informative
 
-from experiments import data, ledger
+from experiments import data, ledger, runs
 from experiments.classical import CLASSICAL
 from experiments.command_line import positive
 from experiments.questions_page import (
@@ -183,7 +183,7 @@ class Study:
     def _model(self) -> S3C2:
         args = self.args
         model = S3C2(self.prepared.n_clusters, device=device(args.device), verbose=0)
-        model.set_params(precision=args.precision)
+        model.set_params(precision=args.precision, labnet__cache=runs.PRETRAINED)
         if args.steps:
             model.set_params(labnet__steps=args.steps, clunet__steps=args.steps)
         return model

@@ -22,7 +22,8 @@ DESIGNS = ("uniform", "chained")
 IDEC_MUST_WEIGHT = {"fashion-mnist": 1.0}  # from its authors; 0.1 for the other data sets
 # IDEC's authors have pixels from 0 to 255 times 0.02; elsewhere the rows have a mean square of 1.
 IDEC_ROWS = {(name, "dense"): 255 * 0.02 for name in ("mnist", "fashion-mnist")}
-PRETRAINED = Path(__file__).parent / "pretrained"  # IDEC's autoencoders, one for each data set
+# What depends on no link, for each data set: IDEC's autoencoders, and neighbours.
+PRETRAINED = Path(__file__).parent / "pretrained"
 
 # Names in ``Run.changes`` → parameters of S3C2. If two set the same parameter, the later one wins.
 S3C2_PARAMETERS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -32,6 +33,7 @@ from s3c2.parameters import (
     check_memory,
     check_module,
     check_number,
+    check_path,
     check_value,
     whole,
 )
@@ -65,6 +67,10 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     code : bool, default=True
         Look for neighbours in the code of an autoencoder, which is trained before, instead of in
         the rows as they are. It wants many rows, and is left out where there are fewer than 5,000.
+    cache : path, optional
+        Folder that keeps the neighbours of rows, which depend on no link. Another fit on the same
+        rows takes them from there, and need neither train the autoencoder nor look for them. The
+        result is the same.
     prior_weight : float, default=0.5
         Weight of these weak links against that of the given ones.
     same_share : float, optional
@@ -131,6 +137,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     n_committee: int = 1
     neighbors: int = 10
     code: bool = True
+    cache: str | os.PathLike[str] | None = None
     prior_weight: float = 0.5
     same_share: float | None = None
     smoothing: float | None = None
@@ -269,6 +276,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         check_number(self, "same_share", 0, 0.99, optional=True)
         check_number(self, "smoothing", 0, optional=True)
         check_flag(self, "code")
+        check_path(self, "cache")
         check_flag(self, "views")
         if self.smoothing and not self.neighbors:
             raise ValueError(

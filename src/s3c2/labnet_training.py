@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import nn
 
+from s3c2 import prior as priors
+from s3c2.engine.first_rank import is_first
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.loop import check_converged, converged
+from s3c2.engine.progress import say
 from s3c2.engine.randomness import Purpose, derived_seed
+from s3c2.engine.ranks import of_first
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.engine.scheduling import Trained, train_stacks
@@ -18,6 +23,7 @@ from s3c2.engine.stack import Stack
 from s3c2.engine.task import History, Task
 from s3c2.errors import DataError, warn
 from s3c2.fitting import Fitting
+from s3c2.kept_neighbours import kept_file, read_neighbours, write_neighbours
 from s3c2.labnet_losses import (
     WEAK_PAIRS,
     FromLinks,
@@ -100,20 +106,49 @@ def prior_of(labnet: LabNet, fitting: Fitting[Any]) -> Neighbours | None:
     """What LabNet assumes of the rows before any link; None where it assumes nothing."""
     if not labnet.neighbors:
         return None
+    rows = fitting.rows
+    path = neighbours_file(labnet, rows) if is_first() else None
+    kept = of_first(None if path is None else read_neighbours(path, rows.n))
+    if kept is not None:
+        say(f"neighbours: as kept in {labnet.cache}", labnet.verbose)
+        return kept.on(rows.device)
+    how, complete = _training_of_code(labnet, rows.n), True
 
-    def code_of(rows: Rows) -> Rows:
-        how = Pretraining(
-            network="dense", decoder=None, layers=CODE_LAYERS, layer_epochs=0,
-            epochs=code_epochs(rows.n), optimizer="adam", learning_rate=1e-3,
-            corruption=CODE_CORRUPTION, batch_size=CODE_BATCH, precision=labnet.precision,
-            seed=0, scale=labnet.scale, stage="autoencoder",
-        )  # fmt: skip
-        encoder = pretrained_autoencoder(how, rows, fitting.run).encoder.to(rows.device)
-        code = apply_to_rows(encoder, rows, "encoding", labnet.verbose)
+    def code_of(some: Rows) -> Rows:
+        nonlocal complete
+        assert how is not None
+        autoencoder = pretrained_autoencoder(how, some, fitting.run)
+        complete = autoencoder.complete
+        encoder = autoencoder.encoder.to(rows.device)
+        code = apply_to_rows(encoder, some, "encoding", labnet.verbose)
         return Rows(code, code.shape[1:], None, rows.device)
 
-    other = code_of if labnet.code and fitting.rows.n >= CODE_ROWS else None
-    return find_neighbours(fitting.rows, int(labnet.neighbors), labnet.verbose, other)
+    other = None if how is None else code_of
+    found = find_neighbours(rows, int(labnet.neighbors), labnet.verbose, other)
+    if path is not None and complete:
+        write_neighbours(path, found)
+    return found
+
+
+def neighbours_file(labnet: LabNet, rows: Rows) -> Path | None:
+    """Where LabNet keeps the neighbours of these rows; None if it has no folder for them."""
+    if labnet.cache is None:
+        return None
+    how = _training_of_code(labnet, rows.n)
+    code = None if how is None else asdict(how)
+    return kept_file(labnet.cache, rows, {"neighbors": int(labnet.neighbors), "code": code})
+
+
+def _training_of_code(labnet: LabNet, n_rows: int) -> Pretraining | None:
+    """How the autoencoder is trained in whose code neighbours are looked for; None without one."""
+    if not labnet.code or n_rows < CODE_ROWS:
+        return None
+    return Pretraining(
+        network="dense", decoder=None, layers=CODE_LAYERS, layer_epochs=0,
+        epochs=code_epochs(min(n_rows, priors.MOST_ROWS)), optimizer="adam", learning_rate=1e-3,
+        corruption=CODE_CORRUPTION, batch_size=CODE_BATCH, precision=labnet.precision,
+        seed=0, scale=None, stage="autoencoder",
+    )  # fmt: skip
 
 
 def train_labnets(

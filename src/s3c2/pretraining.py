@@ -79,10 +79,14 @@ class Pretraining:
 
 @dataclass
 class Autoencoder:
-    """Encoder (rows, *shape) → (rows, dimensions) and decoder back, both sequences of layers."""
+    """Encoder (rows, *shape) → (rows, dimensions) and decoder back, both sequences of layers.
+
+    ``complete`` says whether no callback ended its pretraining early.
+    """
 
     encoder: nn.Sequential
     decoder: nn.Sequential
+    complete: bool = True
 
     @classmethod
     def build(cls, how: Pretraining, shape: tuple[int, ...]) -> Autoencoder:
@@ -90,8 +94,11 @@ class Autoencoder:
         seeds = [derived_seed(how.seed, Purpose.WEIGHTS, part) for part in range(2)]
         if how.own:
             own = Architecture(how.network, how.layers, 0.0, how.decoder)
-            parts = own.build_encoder(shape, seeds[0]), own.build_decoder(shape, seeds[1])
-            return cls(*(nn.Sequential(part) for part in parts))
+            encoder, decoder = (
+                own.build_encoder(shape, seeds[0]),
+                own.build_decoder(shape, seeds[1]),
+            )
+            return cls(nn.Sequential(encoder), nn.Sequential(decoder))
         with torch.random.fork_rng([]):
             if how.network == "dense":
                 built = dense_autoencoder(shape, how.layers)
@@ -130,24 +137,17 @@ def pretrained_autoencoder(
         how, rows, run, "whole", how.epochs,
         [Dropout(how.corruption, rows.shape), *autoencoder.encoder], list(autoencoder.decoder),
     )  # fmt: skip
-    autoencoder = Autoencoder(nn.Sequential(*list(encoder)[1:]), decoder)
-    if path is not None and complete and whole:  # a callback may have ended it early
+    autoencoder = Autoencoder(nn.Sequential(*list(encoder)[1:]), decoder, complete and whole)
+    if path is not None and autoencoder.complete:
         model_files.write(path, "autoencoder", {}, autoencoder.state())
     return autoencoder
 
 
 def _cached(how: Pretraining, rows: Rows, cache: str | os.PathLike[str]) -> Path:
-    """Where this pretraining is kept; the folder is made now, not after hours of work."""
-    try:
-        Path(cache).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"The 'cache' folder '{cache}' cannot be made: {error.strerror}. Name another one."
-        ) from error
-    if not os.access(cache, os.W_OK):
-        raise StorageError(f"The 'cache' folder '{cache}' cannot be written to. Name another one.")
+    """Where this pretraining is kept."""
+    folder = model_files.cache_folder(cache)
     mark = fingerprint(_as_json(how), rows.X)
-    return Path(cache) / f"autoencoder-{mark[:32]}.safetensors"
+    return folder / f"autoencoder-{mark[:32]}.safetensors"
 
 
 def _as_json(how: Pretraining) -> dict[str, Any]:

@@ -47,7 +47,11 @@ class Neighbours:
 
     def on_the_host(self) -> Neighbours:
         """The same in the host's memory."""
-        return Neighbours(*(getattr(self, field.name).cpu() for field in fields(self)))
+        return self.on(torch.device("cpu"))
+
+    def on(self, device: torch.device) -> Neighbours:
+        """The same on a device."""
+        return Neighbours(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 def find_neighbours(

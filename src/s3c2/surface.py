@@ -208,7 +208,8 @@ class LinkEstimator(BaseEstimator, ABC):
 
     def _settings(self) -> dict[str, Any]:
         """The parameters that decide the result, as JSON holds them."""
-        given = {k: v for k, v in self._flat_params().items() if k not in CIRCUMSTANCES}
+        every = self._flat_params().items()
+        given = {k: v for k, v in every if k.rpartition("__")[2] not in CIRCUMSTANCES}
         if not isinstance(self.random_state, int | np.integer):
             del given["random_state"]
         return {k: _plain(v) for k, v in given.items()}

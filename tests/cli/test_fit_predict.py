@@ -69,6 +69,15 @@ def test_same_seed_same_labels_and_quiet_says_nothing(fitted, folder):
     assert not (folder / "out/report.html").exists()
 
 
+def test_kept_neighbours_change_no_label(fitted, folder):
+    for out in ("first", "second"):
+        result = folder.run(*fit_command(out=out), "--no-report", "--cache", "kept")
+        assert result.exit_code == 0, result.output
+        assert folder.read(f"{out}/labels.csv") == fitted.read("out/labels.csv")
+    assert "neighbours: as kept in kept" in result.stderr
+    assert len(list((folder / "kept").iterdir())) == 1
+
+
 def test_fit_without_a_report_needs_no_matplotlib(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert folder.run(*fit_command(), "--no-report").exit_code == 0

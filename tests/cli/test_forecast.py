@@ -53,6 +53,18 @@ def test_the_forecast_grows_with_steps_and_networks(blobs, blob_links, few_are_m
     assert seconds(labnet__code=False, clunet__start="random") == {"labnet": 500, "clunet": 200}
 
 
+def test_where_neighbours_are_kept_no_autoencoder_is_foretold(
+    blobs, blob_links, few_are_many, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(labnet_training, "CODE_LAYERS", (8, 4))
+    model = S3C2(3, labnet=LabNet(steps=2, cache=tmp_path), clunet=CluNet(steps=2), layers=(8, 4))
+    first = forecast.forecast(model.set_params(verbose=0), blobs[0], blob_links)[0]
+    assert list(tmp_path.iterdir()) == []  # a trial leaves nothing
+    model.fit(blobs[0], links=blob_links)
+    again = forecast.forecast(model, blobs[0], blob_links)[0]
+    assert first.keys() - again.keys() == {"autoencoder"}
+
+
 def test_short_fits_are_not_worth_a_word():
     assert forecast.in_words({"labnet": 20.0, "clunet": 39.0}, False, True) is None
     words = forecast.in_words({"labnet": 1000.0, "clunet": 8000.0}, True, True)

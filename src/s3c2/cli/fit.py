@@ -95,6 +95,12 @@ def number_or_word(value: str) -> float | str:
     is_flag=True,
     help="Look for neighbours in the rows alone, not in an autoencoder's code too: faster.",
 )
+@click.option(
+    "--cache",
+    type=PATH,
+    metavar="FOLDER",
+    help="Keep the neighbours of the rows there, for later fits of the same rows with other links.",
+)
 @click.option("--semi-supervised", is_flag=True, help="LabNet also learns to reconstruct all rows.")
 @click.option(
     "--threshold",
@@ -329,6 +335,7 @@ def _new_model(n_clusters: int, X: Any, settings: dict[str, Any], shared: dict[s
         )
     given: dict[str, Any] = {
         "labnet__threshold": settings["threshold"],
+        "labnet__cache": settings["cache"],
         "labnet__n_committee": settings["n_committee"],
         "labnet__dropout": settings["dropout"],
         "labnet__steps": settings["labnet_steps"],

@@ -25,7 +25,8 @@ def forecast(model: S3C2, X: Any, links: Links) -> tuple[dict[str, float], str]:
     """Seconds that each stage will take, by stage, and the kind of network.
 
     A step takes as long on few rows as on many, so a few steps on some rows will do. Work outside
-    of steps, such as looking for neighbours, is not counted.
+    of steps, such as looking for neighbours, is not counted. Where the neighbours of X are kept,
+    no autoencoder is trained.
     """
     import numpy as np
     from sklearn.base import clone
@@ -43,18 +44,34 @@ def forecast(model: S3C2, X: Any, links: Links) -> tuple[dict[str, float], str]:
         return bool(step.step + 1 >= TRIED)  # it ends the autoencoder, whose length is not set
 
     trial: Any = clone(model).set_params(
-        labnet__epochs=None, labnet__steps=TRIED, clunet__steps=TRIED,
+        labnet__epochs=None, labnet__steps=TRIED, labnet__cache=None, clunet__steps=TRIED,
         random_state=0, verbose=0, callbacks=note, checkpoint=None,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trial.fit(X[rows], links=some)
     steps = n_steps(model, links, X.shape[0])
+    if _neighbours_are_kept(model, X):
+        times.pop("autoencoder", None)
     seconds = {
         stage: float(np.median(np.diff(ends))) * steps[stage] * lengths[stage] / TRIED
         for stage, ends in times.items()
     }
     return seconds, trial.network_kind_
+
+
+def _neighbours_are_kept(model: S3C2, X: Any) -> bool:
+    """Whether an earlier fit of these rows left what the autoencoder is for."""
+    from s3c2.kept_neighbours import read_neighbours
+    from s3c2.labnet_training import neighbours_file
+    from s3c2.reading import read_for_fit
+
+    labnet = model._stages()[0]
+    if labnet.cache is None or not labnet.neighbors:
+        return False
+    rows = read_for_fit(model, X)[1]
+    path = neighbours_file(labnet, rows)
+    return path is not None and read_neighbours(path, rows.n) is not None
 
 
 def n_steps(model: S3C2, links: Links, n_rows: int) -> dict[str, int]:

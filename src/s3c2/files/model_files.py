@@ -88,6 +88,19 @@ def make_folder(folder: Path) -> None:
         ) from error
 
 
+def cache_folder(folder: str | os.PathLike[str]) -> Path:
+    """The folder of a 'cache' parameter; it is made now, not after hours of work."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"The 'cache' folder '{folder}' cannot be made: {error.strerror}. Name another one."
+        ) from error
+    if not os.access(folder, os.W_OK):
+        raise StorageError(f"The 'cache' folder '{folder}' cannot be written to. Name another one.")
+    return Path(folder)
+
+
 def model_file_to_write(folder: str | os.PathLike[str]) -> Path:
     """Where the model's file goes in a folder."""
     try:
