@@ -167,6 +167,24 @@ def test_a_contradiction_is_found_and_mended(opened, with_clusters):
     page.wait_for_selector("text=all answers go together")
 
 
+def test_an_old_answer_is_changed_and_withdrawn_by_keyboard(opened, with_clusters):
+    with_clusters.answer("Person 1", "k1", 0, 3, "same")
+    page = opened()
+    page.goto(f"{page.url}people")
+    page.get_by_label("Your name").fill("Person 1")
+    page.keyboard.press("Enter")
+    for key, said, left in (("d", "Saved: different.", 1), ("w", "Withdrawn.", 0)):
+        page.get_by_role("link", name="Answers").click()
+        page.get_by_role("link", name="Change what you said of 00.png and 03.png").focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Change an answer").wait_for()
+        page.keyboard.press("x")  # no key of this page
+        page.keyboard.press(key)
+        page.get_by_text(said).wait_for()
+        assert with_clusters.links().n_cannot == left
+    assert with_clusters.store.answers() == []
+
+
 def test_a_narrow_screen_by_touch(opened, with_clusters):
     page = opened(**NARROW)
     width = page.evaluate("document.documentElement.scrollWidth")
@@ -187,8 +205,10 @@ def test_axe_finds_nothing_on_any_page(opened, with_clusters, served, scheme):
     for number, (a, b, verdict) in enumerate(((0, 3, "same"), (3, 6, "same"), (0, 6, "different"))):
         with_clusters.answer("Ann", f"c{number}", a, b, verdict)
     with_clusters.answer("Bob", "d", 0, 3, "different")
-    page = opened(color_scheme=scheme, bypass_csp=True)
-    paths = ("/", "/clusters", "/clusters/1", "/answers", "/results", "/people")
+    page, port = opened(color_scheme=scheme, bypass_csp=True), served.rpartition(":")[2]
+    page.context.add_cookies([{"name": f"s3c2-name-{port}", "value": "Ann", "url": served}])
+    change = "/answers/change?a=0&b=3"
+    paths = ("/", "/clusters", "/clusters/1", "/answers", change, "/results", "/people")
     for path in paths if scheme == "light" else ("/", "/answers"):  # the colours are the same
         page.goto(served + path)
         page.add_script_tag(path=AXE)

@@ -15,6 +15,7 @@ from s3c2.links import Links
 from s3c2.page.app import make_app
 from s3c2.page.items import read_items
 from s3c2.page.project import Project
+from s3c2.questions import Pair
 
 from .conftest import BASE, PORT, SETTINGS, client_of
 
@@ -132,6 +133,47 @@ def test_contradictions_are_counted_shown_and_mended(client, project):
     assert "all answers go together" in mended.text
 
 
+def own_answer(client, html):
+    """The first answer that can be changed: its page, and the hidden fields there."""
+    address = re.search(r'href="(/answers/change[^"]*)"', html)[1].replace("&amp;", "&")
+    page = client.get(address).text
+    return page, fields(page)
+
+
+def test_an_old_answer_of_ones_own_can_be_changed_or_withdrawn(project):
+    app = make_app(project, "127.0.0.1", PORT, None)
+    headers = {"sec-fetch-site": "same-origin"}
+    ann, bob = (TestClient(app, base_url=BASE, headers=headers) for _ in range(2))
+    ann.post("/people", data={"name": "Ann"})
+    bob.post("/people", data={"name": "Bob"})
+    project.answer("Ann", "1", 0, 3, "same")
+    project.answer("Bob", "2", 1, 4, "same")
+    for number in range(40):  # a long time ago, therefore
+        project.answer("Carol", f"c{number}", 5, 6 + number % 10, "unsure")
+        project.answer("Carol", f"d{number}", 7, 8 + number % 10, "unsure")
+        project.answer("Dan", f"e{number}", 9, 10 + number % 12, "unsure")
+    first = ann.get("/answers").text
+    assert "page 1 of 2" in first
+    assert "/answers/change" not in first
+    page, found = own_answer(ann, ann.get("/answers?page=1").text)
+    assert "You said: <b>same</b>" in page
+    assert 'value="same"' not in page
+    after = ann.post("/answer", data=found | {"verdict": "different"})
+    assert after.url.path == "/answers"
+    assert "Saved: different." in after.text
+    assert project.said_by("Ann", Pair(0, 3)) == "different"
+    page, found = own_answer(ann, after.text)  # it is the newest now
+    withdrawn = ann.post("/withdraw", data=found)
+    assert "Withdrawn." in withdrawn.text
+    assert project.said_by("Ann", Pair(0, 3)) is None
+    assert project.links().n_links == 1  # Bob's
+    assert "no answer of yours" in ann.post("/withdraw", data=found).text
+    assert ann.get("/answers/change?a=1&b=4").status_code == 404  # Bob's
+    assert ann.get("/answers/change?a=1&b=1").status_code == 404
+    assert ann.post("/withdraw", data={"key": "k", "left": "1", "right": "99"}).status_code == 400
+    assert [event.author for event in project.store.answers()].count("Bob") == 1
+
+
 def test_clusters_can_be_looked_at_and_sorted_out(with_clusters):
     client = client_of(with_clusters)
     page = client.get("/clusters").text
@@ -210,7 +252,7 @@ class TestSafety:
         app = make_app(project, "127.0.0.1", PORT, None)
         client = TestClient(app, base_url=BASE)
         sent = {"key": "k", "verdict": "same", "left": "0", "right": "1"}
-        for path in ("/answer", "/undo", "/outlier", "/finish", "/people"):
+        for path in ("/answer", "/undo", "/withdraw", "/outlier", "/finish", "/people"):
             assert client.post(path, data=sent, headers=headers).status_code == 403
         assert project.store.answers() == []
 

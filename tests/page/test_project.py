@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import random
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from s3c2.errors import DataError
 from s3c2.page.items import read_items
@@ -75,6 +77,68 @@ def test_an_item_that_is_asked_again_stays_on_its_side(project):
                 assert getattr(after, side) == stays
                 stayed += 1
     assert stayed > 0
+
+
+def test_a_withdrawn_answer_is_gone_with_all_that_was_said_before_it(project, folder, items):
+    project.answer("Ann", "1", 0, 3, "same")
+    project.answer("Bob", "2", 0, 3, "same")
+    project.answer("Ann", "3", 3, 0, "different")  # Ann thought again
+    assert [(one.author, one.verdict) for one in project.last_words()] == [
+        ("Ann", "different"),
+        ("Bob", "same"),
+    ]
+    assert project.withdraw("Ann", "w", Pair(0, 3))
+    assert not project.withdraw("Ann", "v", Pair(0, 3))
+    assert [one.author for one in project.questions.history] == ["Bob"]
+    project.close()
+    again = Project(folder, items, 3, SETTINGS, train=False)
+    assert [one.author for one in again.questions.history] == ["Bob"]
+    assert again.undo("Bob", "u").pair == Pair(0, 3)
+    assert again.store.answers() == []
+    again.close()
+
+
+class Trainings:
+    """Stands in for the trainer: notes what it is to train on."""
+
+    busy, trained_on = False, 0
+
+    def __init__(self):
+        self.begun = []
+
+    def start(self, known, n_answers, *, quick, report=False):
+        self.begun.append(dict(known.verdicts))
+        self.trained_on = n_answers
+        return True
+
+    def stop(self):
+        pass
+
+
+def test_one_corrected_answer_is_reason_enough_for_a_training(with_clusters):
+    project = with_clusters
+    answer_some(project, "Ann", 3)
+    project.trainer = trainings = Trainings()
+    trainings.trained_on = 3
+    one, two, three = (said.pair for said in project.questions.history)
+    project.answer("Ann", "new", *three, "unsure")
+    assert trainings.begun[-1][three] == "unsure"
+    project.withdraw("Ann", "w", one)
+    assert trainings.begun[-1].keys() == {two, three}
+    a = next(row for row in range(24) if row not in {*one, *two, *three})
+    project.answer("Ann", "another", a, two.a, "unsure")  # a new one can wait
+    assert len(trainings.begun) == 2
+
+
+def test_another_number_of_clusters_is_said_once(project, folder, items):
+    answer_some(project, "Ann", 2)
+    project.close()
+    said = []
+    for k in (4, 4):
+        again = Project(folder, items, k, SETTINGS, train=False)
+        said.append(again.notes)
+        again.close()
+    assert said == [["The project had 3 clusters until now; from here on it has 4 (-k)."], []]
 
 
 def test_contradictions_come_with_their_chain_and_can_be_mended(project):
@@ -258,3 +322,18 @@ class TestItems:
         np.save(tmp_path / "b.npy", images.reshape(5, -1) * 16)
         assert read_items(tmp_path / "b.npy", image_shape=(6, 6)).kind == "image"
         assert read_items(tmp_path / "b.npy").kind == "table"
+
+    def test_small_pictures_are_drawn_as_squares(self, tmp_path):
+        images = np.random.default_rng(0).integers(0, 255, (2, 8, 8), dtype=np.uint8)
+        images[0] = 255 * (np.indices((8, 8)).sum(0) % 2)
+        np.save(tmp_path / "a.npy", images)
+        content, _ = read_items(tmp_path / "a.npy").picture(0)
+        shown = np.asarray(Image.open(io.BytesIO(content)))
+        assert shown.shape == (256, 256)
+        assert (shown == np.kron(images[0], np.ones((32, 32)))).all()
+
+    def test_hidden_files_are_not_spoken_of(self, tmp_path):
+        folder = draw_pictures(tmp_path / "photos", 6)
+        (folder / "project" / ".neighbours").mkdir(parents=True)
+        (folder / "project" / ".neighbours" / "neighbours-1.safetensors").touch()
+        assert read_items(folder).left_out == {}

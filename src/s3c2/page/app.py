@@ -29,7 +29,7 @@ from s3c2.page.layout import Frame
 from s3c2.page.picture import clusters_svg
 from s3c2.page.project import Project
 from s3c2.page.results import LABELS, REPORT, model_archive
-from s3c2.questions import VERDICTS
+from s3c2.questions import VERDICTS, Pair
 
 STATIC = Path(__file__).parent / "static"
 MOST_NAME = 40  # letters
@@ -42,11 +42,13 @@ def make_app(project: Project, host: str, port: int, token: str | None) -> ASGIA
         Route("/", page.question),
         Route("/answer", page.answer, methods=["POST"]),
         Route("/undo", page.undo, methods=["POST"]),
+        Route("/withdraw", page.withdraw, methods=["POST"]),
         Route("/state", page.state),
         Route("/clusters", page.clusters),
         Route("/clusters/{cluster:int}", page.cluster),
         Route("/outlier", page.outlier, methods=["POST"]),
         Route("/answers", page.answers),
+        Route("/answers/change", page.change),
         Route("/results", page.results),
         Route("/finish", page.finish, methods=["POST"]),
         Route("/report", page.report),
@@ -78,17 +80,12 @@ class _Page:
 
     async def answer(self, request: Request) -> Response:
         form, (author, new) = await _form(request), self._author(request)
-        try:
-            key, verdict = form["key"], form["verdict"]
-            left, right = int(form["left"]), int(form["right"])
-            if verdict not in VERDICTS or not 0 < len(key) <= 64 or left == right:
-                raise ValueError
-            if not (0 <= left < len(self.project.items) and 0 <= right < len(self.project.items)):
-                raise ValueError
-        except (KeyError, ValueError):
+        key, verdict = form.get("key", ""), form.get("verdict")
+        pair = self._pair(form.get("left"), form.get("right"))
+        if verdict not in VERDICTS or not 0 < len(key) <= 64 or pair is None:
             return PlainTextResponse("This is no answer to a question.", 400)
         try:
-            await run_in_threadpool(self.project.answer, author, key, left, right, verdict)
+            await run_in_threadpool(self.project.answer, author, key, *pair, verdict)
         except StorageError as error:
             return await self._not_saved(author, str(error), new)
         back = "/answers" if form.get("back") == "/answers" else "/"
@@ -103,6 +100,24 @@ class _Page:
             return await self._not_saved(author, str(error), new)
         said = "There is nothing to take back." if last is None else "Taken back. Answer it again."
         return self._seen("/", said, author, new)
+
+    async def withdraw(self, request: Request) -> Response:
+        form, (author, new) = await _form(request), self._author(request)
+        key, pair = form.get("key", "")[:60], self._pair(form.get("left"), form.get("right"))
+        if pair is None or not key:
+            return PlainTextResponse("This is no answer to a pair.", 400)
+        try:
+            done = await run_in_threadpool(self.project.withdraw, author, key, Pair.of(*pair))
+        except StorageError as error:
+            return await self._not_saved(author, str(error), new)
+        said = "Withdrawn." if done else "There was no answer of yours to withdraw."
+        return self._seen("/answers", said, author, new)
+
+    def _pair(self, one: str | None, two: str | None) -> tuple[int, int] | None:
+        """Two different items by number; None if they are not that."""
+        a, b = _number(one, -1), _number(two, -1)
+        n = len(self.project.items)
+        return (a, b) if 0 <= a < n and 0 <= b < n and a != b else None
 
     async def _not_saved(self, author: str, why: str, new: bool) -> Response:
         made = await run_in_threadpool(asking.question_page, self.project, author, "", why)
@@ -144,9 +159,17 @@ class _Page:
         )
 
     async def answers(self, request: Request) -> Response:
-        said = self._said.pop(self._author(request)[0], "")
+        author, page = self._author(request)[0], _number(request.query_params.get("page"))
+        said = self._said.pop(author, "")
         return await self._looked(
-            request, "Answers", lambda project: looking.answers_page(project, said)
+            request, "Answers", lambda project: looking.answers_page(project, author, page, said)
+        )
+
+    async def change(self, request: Request) -> Response:
+        author, query = self._author(request)[0], request.query_params
+        pair = self._pair(query.get("a"), query.get("b")) or (0, 0)
+        return await self._looked(
+            request, "Change an answer", lambda project: looking.change_page(project, author, *pair)
         )
 
     async def results(self, request: Request) -> Response:

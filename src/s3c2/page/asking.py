@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from s3c2.page.layout import comparison, hidden, many
+from s3c2.page.layout import comparison, hidden, keys_switch, many, verdict_buttons
 from s3c2.page.project import Project, Question
 from s3c2.report.page import text
 
 HINTS = 5  # answers, after which the question explains itself
-BUTTONS = (("same", "Same", "s"), ("different", "Different", "d"), ("unsure", "Unsure", "u"))
 
 
 def question_page(project: Project, author: str, said: str = "", alarm: str = "") -> str:
@@ -24,11 +23,6 @@ def question_page(project: Project, author: str, said: str = "", alarm: str = ""
 
 def _question(project: Project, question: Question) -> str:
     fields = hidden(key=question.key, left=question.left, right=question.right)
-    buttons = "".join(
-        f'<button name="verdict" value="{verdict}" class="{verdict}" data-key="{key}">{word}'
-        f' <kbd aria-hidden="true">{key.upper()}</kbd></button>'
-        for verdict, word, key in BUTTONS
-    )
     undo = (
         f'<form method="post" action="/undo">{hidden(key=f"u-{question.key}")}'
         '<button class="undo" data-key="z">Undo <kbd aria-hidden="true">Z</kbd></button></form>'
@@ -36,9 +30,8 @@ def _question(project: Project, question: Question) -> str:
     return (
         f'<p class="lead" aria-hidden="true">Same or different?</p>{_hint(project)}'
         f"{comparison(project.items, question.left, question.right)}"
-        f'<form method="post" action="/answer" class="verdicts">{fields}{buttons}</form>'
-        f'<div class="small">{undo}<label class="keys"><input type="checkbox" id="keys" checked> '
-        "Answer with the keys S, D, U and Z</label></div>"
+        f'<form method="post" action="/answer" class="verdicts">{fields}{verdict_buttons()}</form>'
+        f'<div class="small">{undo}{keys_switch("S, D, U and Z")}</div>'
     )
 
 

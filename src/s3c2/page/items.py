@@ -19,7 +19,7 @@ from s3c2.errors import DataError
 from s3c2.report.pictures import as_bytes, rows_as_images
 
 LARGEST_SIDE = 640  # pixels of a picture on the page
-SMALL = 128  # pixels: a smaller picture is enlarged
+SMALL = 128  # pixels: a smaller picture is shown at more than twice its size, as squares
 QUIET = {".ds_store", "thumbs.db", "desktop.ini"}  # files that folders have by themselves
 
 Kind = Literal["image", "text", "table"]
@@ -77,10 +77,10 @@ class Items:
         else:
             assert self.images is not None
             picture = Image.fromarray(as_bytes(self.images[row : row + 1])[0])
-        if max(picture.size) < SMALL:  # drawn large, smooth edges are easier to read than squares
+        if max(picture.size) < SMALL:  # a browser would blur it
             factor = -(-2 * SMALL // max(picture.size))
             size = picture.width * factor, picture.height * factor
-            picture = picture.resize(size, Image.Resampling.BICUBIC)
+            picture = picture.resize(size, Image.Resampling.NEAREST)
         buffer = io.BytesIO()
         picture.save(buffer, format="png")
         return buffer.getvalue(), "image/png"
@@ -151,14 +151,15 @@ def _folder(folder: Path) -> Items:
 
 
 def _others(folder: Path) -> dict[str, str]:
-    """Files of a folder that are no pictures."""
+    """Files of a folder that are no pictures; what is hidden is not spoken of."""
     from s3c2.data.images import ENDINGS
 
+    inside = {path.relative_to(folder): path for path in sorted(folder.rglob("*"))}
     return {
-        path.relative_to(folder).as_posix(): "it is no picture"
-        for path in sorted(folder.rglob("*"))
+        name.as_posix(): "it is no picture"
+        for name, path in inside.items()
         if path.is_file()
         and path.suffix.lower() not in ENDINGS
-        and not path.name.startswith(".")
+        and not any(part.startswith(".") for part in name.parts)
         and path.name.lower() not in QUIET
     }

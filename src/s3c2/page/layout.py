@@ -15,6 +15,7 @@ NAVIGATION = {
 }
 MOST_TEXT = 1200  # letters of a text beside a question
 N_COLOURS = 10
+VERDICTS = (("same", "Same"), ("different", "Different"), ("unsure", "Unsure"))
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,24 @@ def comparison(items: Items, left: int, right: int) -> str:
         f'class="compare"><thead><tr><td></td><th scope="col">{text(names[left])}</th>'
         f'<th scope="col">{text(names[right])}</th></tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def verdict_buttons(but: str = "") -> str:
+    """Large buttons with the answers to a pair and their keys, but for one answer."""
+    return "".join(
+        f'<button name="verdict" value="{verdict}" class="{verdict}" data-key="{verdict[0]}">{word}'
+        f' <kbd aria-hidden="true">{word[0]}</kbd></button>'
+        for verdict, word in VERDICTS
+        if verdict != but
+    )
+
+
+def keys_switch(keys: str) -> str:
+    """The switch for these keys."""
+    return (
+        '<label class="keys"><input type="checkbox" id="keys" checked> '
+        f"Answer with the keys {keys}</label>"
     )
 
 

@@ -6,15 +6,25 @@ import secrets
 
 import numpy as np
 
-from s3c2.page.layout import card, colour_class, comparison, hidden, many
+from s3c2.page.layout import (
+    VERDICTS,
+    card,
+    colour_class,
+    comparison,
+    hidden,
+    keys_switch,
+    many,
+    verdict_buttons,
+)
 from s3c2.page.project import Project, Step
 from s3c2.page.results import MODEL, REPORT, Opinions
+from s3c2.questions import Answered, Pair
 from s3c2.report.page import Markup, text
 
 TYPICAL = 8  # items of each cluster on the page of all
 A_PAGE = 48  # items of one cluster
 MOST_SHOWN = 20  # contradictions
-RECENT = 30  # answers
+MOST_ANSWERS = 30  # on a page
 
 
 def clusters_page(project: Project) -> str:
@@ -56,7 +66,7 @@ def cluster_page(project: Project, cluster: int, page: int, said: str = "") -> s
         f"belonging is told to the next training.</p>{told}"
         f'<div class="grid {project.items.kind}">'
         f"{''.join(_member(project, opinions, row, cluster, page) for row in shown)}</div>"
-        f"{_pages(cluster, page, n_pages)}"
+        f"{_pages(f'/clusters/{cluster}', page, n_pages, 'Less sure items', 'Surer items')}"
     )
 
 
@@ -72,24 +82,25 @@ def _member(project: Project, opinions: Opinions, row: int, cluster: int, page: 
     )
 
 
-def _pages(cluster: int, page: int, n_pages: int) -> str:
+def _pages(path: str, page: int, n_pages: int, before: str, after: str) -> str:
+    """Links to the page before and after this one; ``before`` and ``after`` say what is there."""
     if n_pages == 1:
         return ""
     links = []
     if page > 0:
-        links.append(f'<a href="/clusters/{cluster}?page={page - 1}">Less sure items</a>')
+        links.append(f'<a href="{path}?page={page - 1}">{before}</a>')
     links.append(f"page {page + 1} of {n_pages}")
     if page + 1 < n_pages:
-        links.append(f'<a href="/clusters/{cluster}?page={page + 1}">Surer items</a>')
-    return f'<nav aria-label="Pages of the cluster" class="pages">{" · ".join(links)}</nav>'
+        links.append(f'<a href="{path}?page={page + 1}">{after}</a>')
+    return f'<nav aria-label="More pages of this list" class="pages">{" · ".join(links)}</nav>'
 
 
-def answers_page(project: Project, said: str = "") -> str:
-    """Contradictions, disagreements, and the last answers."""
+def answers_page(project: Project, author: str, page: int = 0, said: str = "") -> str:
+    """Contradictions, disagreements, and all answers; one's own can be changed."""
     told = f'<p role="status" class="told">{text(said)}</p>' if said else ""
     return (
         f"<h1>Answers</h1>{told}{_contradictions(project)}{_disagreements(project)}"
-        f"{_recent(project)}"
+        f"{_all_answers(project, author, page)}"
     )
 
 
@@ -148,28 +159,56 @@ def _change(a: int, b: int, but: str = "") -> str:
     """Buttons with the answers to a pair, but for the one that was given."""
     buttons = "".join(
         f'<button class="plain" name="verdict" value="{verdict}">{word}</button>'
-        for verdict, word in (("same", "Same"), ("different", "Different"), ("unsure", "Unsure"))
+        for verdict, word in VERDICTS
         if verdict != but
     )
     fields = hidden(key=secrets.token_urlsafe(9), left=a, right=b, back="/answers")
     return f'<form method="post" action="/answer" class="change">{fields}I say: {buttons}</form>'
 
 
-def _recent(project: Project) -> str:
-    history = project.questions.history[-RECENT:][::-1]
-    if not history:
-        return "<h2>Last answers</h2><p>There are none yet.</p>"
-    names = project.items.names
-    lines = "".join(
-        f"<tr><td>{text(names[one.pair.a])}</td><td>{text(names[one.pair.b])}</td>"
-        f"<td>{text(one.verdict)}</td><td>{text(one.author)}</td></tr>"
-        for one in history
+def _all_answers(project: Project, author: str, page: int) -> str:
+    answers = project.last_words()
+    if not answers:
+        return "<h2>All answers</h2><p>There are none yet.</p>"
+    n_pages = -(-len(answers) // MOST_ANSWERS)
+    page = min(page, n_pages - 1)
+    shown = answers[page * MOST_ANSWERS : (page + 1) * MOST_ANSWERS]
+    lines = "".join(_answer(project, one, one.author == author) for one in shown)
+    return (
+        "<h2>All answers</h2><p>The newest first. You can change your own.</p>"
+        '<div class="wide" tabindex="0" role="region" '
+        'aria-label="All answers"><table><thead><tr><th scope="col">item</th><th scope="col">item'
+        '</th><th scope="col">answer</th><th scope="col">by</th><td></td></tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+        f"{_pages('/answers', page, n_pages, 'Newer answers', 'Older answers')}"
+    )
+
+
+def _answer(project: Project, one: Answered, own: bool) -> str:
+    a, b = (text(project.items.names[row]) for row in one.pair)
+    change = (
+        f'<a href="/answers/change?a={one.pair.a}&amp;b={one.pair.b}">Change'
+        f'<span class="unseen"> what you said of {a} and {b}</span></a>'
     )
     return (
-        '<h2>Last answers</h2><div class="wide" tabindex="0" role="region" '
-        'aria-label="Last answers"><table><thead><tr><th scope="col">item</th><th scope="col">item'
-        f'</th><th scope="col">answer</th><th scope="col">by</th></tr></thead><tbody>{lines}'
-        "</tbody></table></div>"
+        f"<tr><td>{a}</td><td>{b}</td><td>{text(one.verdict)}</td><td>{text(one.author)}</td>"
+        f"<td>{change if own else ''}</td></tr>"
+    )
+
+
+def change_page(project: Project, author: str, a: int, b: int) -> str | None:
+    """An answer of one's own, to be changed or withdrawn; None if there is no such answer."""
+    said = None if a == b else project.said_by(author, Pair.of(a, b))
+    if said is None:
+        return None
+    fields = hidden(key=secrets.token_urlsafe(9), left=a, right=b, back="/answers")
+    return (
+        f"<h1>Change an answer</h1><p>You said: <b>{text(said)}</b>.</p>"
+        f"{comparison(project.items, a, b)}"
+        f'<form method="post" action="/answer" class="verdicts by-key">{fields}'
+        f'{verdict_buttons(but=said)}<button formaction="/withdraw" data-key="w">Withdraw '
+        '<kbd aria-hidden="true">W</kbd></button></form><div class="small">'
+        f'<a href="/answers">Leave it as it is</a>{keys_switch("S, D, U and W")}</div>'
     )
 
 

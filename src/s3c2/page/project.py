@@ -87,7 +87,10 @@ class Project:
                 "Give the data that they are about, or another folder."
             )
         self.questions.restore(history.values())
-        self.notes = found.words(len(stored), len(stored) - len(history))
+        self.notes = [
+            *self._another_number_of_clusters(),
+            *found.words(len(stored), len(stored) - len(history)),
+        ]
         self._keys = list(history)
         self._open: dict[str, Question] = {}
         self._rng = np.random.default_rng()
@@ -95,6 +98,7 @@ class Project:
         self.problem: str | None = None  # of the last training
         self.n_trainings = 0
         self._was_quick = False  # the last training; the next is a full one, then
+        self._corrected = False  # an answer that a model may have learned from
         self.trainer: Trainer | None = None
         self._look_at_opinions(Opinions.read(folder))
         if train:
@@ -102,6 +106,16 @@ class Project:
             sample = self.questions.rows.tolist()
             self.trainer = Trainer(folder, items, common, sample, self._trained)
             self._train_if_due()
+
+    def _another_number_of_clusters(self) -> list[str]:
+        """What to say where the project was begun with another number of clusters."""
+        before, now = self.store.settings().get("n_clusters"), str(self.n_clusters)
+        if before == now:
+            return []
+        self.store.set(n_clusters=now)
+        if before is None:
+            return []
+        return [f"The project had {before} clusters until now; from here on it has {now} (-k)."]
 
     # Asking and answering
 
@@ -142,6 +156,7 @@ class Project:
             event = Event(key, "answer", one, two, verdict, author, new.expected)
             if not self.store.add(event, contents):
                 return False
+            self._corrected |= pair in self.questions.known.verdicts
             self.questions.answer(pair, verdict, author)
             self._keys.append(key)
             self._train_if_due()
@@ -162,6 +177,37 @@ class Project:
             left, right = self._sides(last.pair, self._open.get(author))
             self._open[author] = Question(secrets.token_urlsafe(12), left, right)
             return last
+
+    def withdraw(self, author: str, key: str, pair: Pair) -> bool:
+        """Take back all that this person said of a pair; False if it is nothing."""
+        with self._lock:
+            own = [i for i, one in enumerate(self.questions.history)
+                   if one.author == author and one.pair == pair]  # fmt: skip
+            one, two = (self.items.names[row] for row in pair)
+            # The last answer, which counts, goes last: what is left of a kill is what was said.
+            for number, i in enumerate(own):
+                event = Event(f"{key}-{number}", "undo", one, two, self._keys[i], author)
+                self.store.add(event, {})
+            if not own:
+                return False
+            left = [i for i in range(len(self._keys)) if i not in own]
+            self._keys = [self._keys[i] for i in left]
+            self.questions.restore([self.questions.history[i] for i in left])
+            self._corrected = True
+            self._train_if_due()
+            return True
+
+    def said_by(self, author: str, pair: Pair) -> Verdict | None:
+        """What this person last said of a pair; None if nothing."""
+        with self._lock:
+            return votes(self.questions.history).get(pair, {}).get(author)
+
+    def last_words(self) -> list[Answered]:
+        """What each person last said of each pair, the newest first."""
+        with self._lock:
+            history = list(self.questions.history)
+        last = {(one.author, one.pair): number for number, one in enumerate(history)}
+        return [history[number] for number in sorted(last.values(), reverse=True)]
 
     def does_not_belong(self, author: str, key: str, row: int, cluster: int) -> int:
         """An item is different from the typical ones of its cluster; how many links that makes."""
@@ -233,9 +279,10 @@ class Project:
             return
         n, before = len(self.questions.history), self.trainer.trained_on
         due = before is None or abs(n - before) >= max(FEWEST_NEW, n // 10)
-        if due or self._was_quick:
+        if due or self._was_quick or self._corrected:
             self._was_quick = self.opinions is None and self.n_trainings == 0
-            self.trainer.start(self.questions.links(), n, quick=self._was_quick)
+            self._corrected = False
+            self.trainer.start(self.questions.known, n, quick=self._was_quick)
 
     def _trained(self, n_answers: int, problem: str | None) -> None:
         opinions = Opinions.read(self.folder) if problem is None else None
@@ -271,8 +318,8 @@ class Project:
         while not begun:
             self.trainer.cancel()
             with self._lock:
-                links, n = self.questions.links(), len(self.questions.history)
-                begun = self.trainer.start(links, n, quick=False, report=True)
+                known, n = self.questions.known, len(self.questions.history)
+                begun = self.trainer.start(known, n, quick=False, report=True)
         self.trainer.wait()
         return self.problem
 

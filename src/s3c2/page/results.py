@@ -73,7 +73,10 @@ class Opinions:
 def write_outputs(
     folder: Path, model: Any, X: Any, links: Any, posteriors: NDArray[Any], job: dict[str, Any]
 ) -> None:
-    """Write model, labels and, where asked for, the report."""
+    """Write model, labels and, where asked for, the report.
+
+    Of ``links`` the report speaks: they are the answers, without what follows from them.
+    """
     from s3c2.report import Answers, write_report
 
     names = job["names"]

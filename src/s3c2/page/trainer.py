@@ -15,6 +15,7 @@ from scipy import sparse
 
 from s3c2.links import Links
 from s3c2.page.items import Items
+from s3c2.questions import Known
 
 ROWS = ".rows"  # the rows as a file, for the process
 
@@ -52,24 +53,30 @@ class Trainer:
         self.busy = False
         self.trained_on: int | None = None  # number of answers that the last model knew
 
-    def start(self, links: Links, n_answers: int, *, quick: bool, report: bool = False) -> bool:
-        """Begin a training, if none is under way; whether it began."""
+    def start(self, known: Known, n_answers: int, *, quick: bool, report: bool = False) -> bool:
+        """Begin a training on what is known, if none is under way; whether it began."""
         with self._lock:
             if self.busy:
                 return False
             self.busy = True
             self._number += 1
             process = self._running()
-        file = None
-        if links.n_links:
-            file = str(self.folder / ".links.csv")
-            links.write(file)
         job = self._common | {
-            "number": self._number, "links": file, "quick": quick, "report": report,
+            "number": self._number, "quick": quick, "report": report,
+            "links": self._file(".links.csv", known.links()),
+            "answers": self._file(".answers.csv", known.links(implied=False)),
         }  # fmt: skip
         thread = threading.Thread(target=self._wait, args=(process, job, n_answers), daemon=True)
         thread.start()
         return True
+
+    def _file(self, name: str, links: Links) -> str | None:
+        """Links as a file, for the process; None if there are none."""
+        if not links.n_links:
+            return None
+        path = str(self.folder / name)
+        links.write(path)
+        return path
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until no training is under way; whether that came in time."""
@@ -83,6 +90,7 @@ class Trainer:
                 return
             self._cancelled = self._number
             self._process.kill()
+            self._process.wait()  # so that the next training starts another process
         self.wait()
 
     def stop(self) -> None:

@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+NEIGHBOURS = ".neighbours"  # folder in the project: they are the same in every training
 QUICK_STEPS = 200  # of the first training, so that questions soon come from a model
 
 
@@ -57,28 +58,35 @@ def rows_of(path: str) -> Any:
     return _rows[path]
 
 
+def links_of(path: str | None, n_rows: int) -> Any:
+    """The links of a file; none without one."""
+    from s3c2 import Links
+
+    return Links(n_samples=n_rows) if path is None else Links.read(path, n_samples=n_rows)
+
+
 def train(job: dict[str, Any]) -> dict[str, Any]:
     """Fit a model on the links of a job, and write what the page shows of it.
 
-    A job has: number, folder, rows (file), links (file or None), n_clusters, scale, device, seed,
-    sample (row numbers), names, texts, title, image_shape, preparation, steps (of both stages),
-    quick and report.
+    A job has: number, folder, rows (file), links and answers (files or None; the links are the
+    answers and what follows from them), n_clusters, scale, device, seed, sample (row numbers),
+    names, texts, title, image_shape, preparation, steps (of both stages), quick and report.
     """
     import numpy as np
 
-    from s3c2 import S3C2, Links
-    from s3c2.page.results import Opinions, write_outputs
+    from s3c2 import S3C2
+    from s3c2.page.numbering import numbers_as_before, numbers_before, renumber
+    from s3c2.page.results import LABELS, Opinions, write_outputs
     from s3c2.questions import View
 
     X = rows_of(job["rows"])
-    n_rows = int(X.shape[0])
-    links = Links(n_samples=n_rows)
-    if job["links"] is not None:
-        links = Links.read(job["links"], n_samples=n_rows)
+    links, answers = (links_of(job[name], int(X.shape[0])) for name in ("links", "answers"))
     model = S3C2(
         job["n_clusters"], scale=job["scale"], device=job["device"], random_state=job["seed"],
         contradictions="drop", verbose=0,
     )  # fmt: skip
+    folder = Path(job["folder"])
+    model.set_params(labnet__cache=folder / NEIGHBOURS)
     steps = {name: n for name, n in job["steps"].items() if n is not None}
     if job["quick"]:
         fewest = {"labnet__steps": QUICK_STEPS, "clunet__steps": QUICK_STEPS}
@@ -89,11 +97,12 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         model.fit(X, links=links)
     model.preparation_ = job["preparation"]
+    before = numbers_before(folder / LABELS, job["names"])
+    renumber(model, numbers_as_before(model.labels_, before, model.n_clusters_))
     view = View.of_model(model, X, np.asarray(job["sample"]))
     posteriors = np.asarray(model.predict_proba(X))
-    folder = Path(job["folder"])
     Opinions.of(view, posteriors).write(folder)
-    write_outputs(folder, model, X, links, posteriors, job)
+    write_outputs(folder, model, X, answers, posteriors, job)
     return {"quick": job["quick"], "n_links": links.n_links}
 
 

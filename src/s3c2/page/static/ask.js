@@ -75,11 +75,13 @@ document.addEventListener("keydown", (event) => {
   const box = document.getElementById("keys");
   if (!box || !box.checked) return;
   if (event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
-  const button = document.querySelector(`#ask button[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  const named = `button[data-key="${CSS.escape(event.key.toLowerCase())}"]`;
+  const button = document.querySelector(`#ask ${named}, .by-key ${named}`);
   if (!button) return;
   event.preventDefault();
   document.body.dataset.pointer = "keys";
-  send(button.form, button);
+  if (button.closest("#ask")) send(button.form, button);
+  else button.click();
 });
 
 async function listen() {
