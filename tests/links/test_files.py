@@ -232,6 +232,7 @@ JSONL = "l.jsonl"
         (JSONL, "", {}, "l.jsonl is empty."),
         ("l.parquet", "", {}, "l.parquet is empty."),
         (CSV, "a,b,link\n", {}, "l.csv holds no links."),
+        (CSV, "a,b,link\n1,1,must\n2,2,same\n", {}, "l.csv holds only must-links of rows to them"),
         (CSV, "0,1,must\n", {}, "l.csv, line 1: no column a and no column b and no column link. "
          "The columns must be a, b, link and, optionally, weight. Found: 0, 1, must."),
         (CSV, "a,b,kind\n0,1,must\n", {}, "no column link."),

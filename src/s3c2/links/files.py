@@ -88,7 +88,13 @@ def read_links(
         )
 
     must = pairs_at(np.flatnonzero(is_must), "must")
-    return must, pairs_at(np.flatnonzero(~is_must), "cannot"), n_rows
+    cannot = pairs_at(np.flatnonzero(~is_must), "cannot")
+    if len(must) + len(cannot) == 0:
+        raise LinksError(
+            f"{table.table.name} holds only must-links of rows to themselves, which say nothing. "
+            "Give links between different rows."
+        )
+    return must, cannot, n_rows
 
 
 def _link_words(table: LinkTable) -> npt.NDArray[np.bool_]:
