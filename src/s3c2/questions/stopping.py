@@ -63,10 +63,16 @@ def stop_signal(
     calm = 1 - min(1.0, moved[-1] / WILD) if moved else 0.0
     share = min(1.0, (n_seen / n_clusters + calm + min(1.0, right / FORESEEN)) / 3)
     if n_seen < n_clusters:
-        words = f"Keep going: {n_seen} of {n_clusters} clusters have a pair of the same kind."
+        words = (
+            f"Keep going: in {n_seen} of the {n_clusters} clusters you have found two items that "
+            "are the same."
+        )
         return Signal("begin", words, share)
     if not moved:
-        words = "Every cluster has been seen. Keep going while the model learns."
+        words = (
+            "In every cluster you have found two items that are the same. Keep going while the "
+            "model learns."
+        )
         return Signal("go on", words, share)
     right = sum(last) / len(last) if last else 0.0
     told = (
