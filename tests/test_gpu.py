@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 from torch import nn
 
-from s3c2 import S3C2, CluNet, LabNet, Links, baselines, fit_many
+from s3c2 import S3C2, CluNet, LabNet, Links, baselines, fit_many, labnet_training
 from s3c2.baselines import IDEC
 from s3c2.engine import captured as captured_steps
 from s3c2.engine import checkpoint, convolution, scheduling
@@ -143,6 +143,18 @@ def test_resuming_on_a_gpu(blobs, blob_links, quick, tmp_path, monkeypatch):
         model.set_params(callbacks=interrupt).fit(blobs[0], links=blob_links)
     model.set_params(callbacks=None).fit(blobs[0], links=blob_links)
     assert (model.labels_ == expected.labels_).all()
+
+
+def test_kept_neighbours_come_back_to_the_gpu(blobs, blob_links, quick, tmp_path, monkeypatch):
+    monkeypatch.setattr(labnet_training, "CODE_ROWS", 100)
+    stages = []
+    model = quick(labnet__code=True, labnet__cache=tmp_path)
+    model.set_params(callbacks=lambda step: stages.append(step.stage))
+    first = model.fit(blobs[0], links=blob_links).labels_
+    assert "autoencoder" in stages
+    stages.clear()
+    assert (model.fit(blobs[0], links=blob_links).labels_ == first).all()
+    assert "autoencoder" not in stages
 
 
 def test_a_replica_of_a_stack_is_close_to_the_one_alone(blobs):

@@ -158,6 +158,7 @@ def test_an_old_answer_of_ones_own_can_be_changed_or_withdrawn(project):
     page, found = own_answer(ann, ann.get("/answers?page=1").text)
     assert "You said: <b>same</b>" in page
     assert 'value="same"' not in page
+    assert "keys D, U and W" in page
     after = ann.post("/answer", data=found | {"verdict": "different"})
     assert after.url.path == "/answers"
     assert "Saved: different." in after.text

@@ -202,13 +202,15 @@ def change_page(project: Project, author: str, a: int, b: int) -> str | None:
     if said is None:
         return None
     fields = hidden(key=secrets.token_urlsafe(9), left=a, right=b, back="/answers")
+    keys = ", ".join(word[0] for verdict, word in VERDICTS if verdict != said)
     return (
         f"<h1>Change an answer</h1><p>You said: <b>{text(said)}</b>.</p>"
         f"{comparison(project.items, a, b)}"
         f'<form method="post" action="/answer" class="verdicts by-key">{fields}'
-        f'{verdict_buttons(but=said)}<button formaction="/withdraw" data-key="w">Withdraw '
+        f"{verdict_buttons(but=said)}"
+        '<button formaction="/withdraw" class="withdraw" data-key="w">Withdraw '
         '<kbd aria-hidden="true">W</kbd></button></form><div class="small">'
-        f'<a href="/answers">Leave it as it is</a>{keys_switch("S, D, U and W")}</div>'
+        f'<a href="/answers">Leave it as it is</a>{keys_switch(f"{keys} and W")}</div>'
     )
 
 
