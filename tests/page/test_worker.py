@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from itertools import pairwise
 
@@ -84,9 +85,15 @@ def test_neighbours_are_looked_for_once(folder, job, monkeypatch):
     monkeypatch.setattr(
         labnet_training, "find_neighbours", lambda *given: found.append(1) or looking(*given)
     )
+    (folder / ".neighbours").mkdir()
+    for number in range(3):  # of other data
+        older = folder / ".neighbours" / f"neighbours-{number}.safetensors"
+        older.touch()
+        os.utime(older, (number, number))
     worker.train(job | {"quick": True})
     worker.train(job)
     assert len(found) == 1
+    assert len(list((folder / ".neighbours").iterdir())) == 2
     assert [path.name for path in folder.iterdir() if path.is_dir() and path.name != "model"] == [
         ".neighbours"
     ]

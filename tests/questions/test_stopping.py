@@ -20,7 +20,7 @@ def test_names_of_clusters_do_not_matter():
 
 def test_it_goes_from_the_first_question_to_the_end():
     assert told(n_answers=0).state == "begin"
-    assert "3 of 5 clusters" in told(n_seen=3).words
+    assert "3 of the 5 clusters" in told(n_seen=3).words
     assert told().state == "go on"
     still = told(moved=(0.2, 0.004, 0.003), foreseen=(True,) * 30)
     assert still.state == "stop"

@@ -156,8 +156,9 @@ class Project:
             event = Event(key, "answer", one, two, verdict, author, new.expected)
             if not self.store.add(event, contents):
                 return False
-            self._corrected |= pair in self.questions.known.verdicts
+            before = self.questions.known.verdicts.get(pair)
             self.questions.answer(pair, verdict, author)
+            self._corrected |= before not in (None, self.questions.known.verdicts[pair])
             self._keys.append(key)
             self._train_if_due()
             return True

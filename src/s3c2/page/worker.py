@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 NEIGHBOURS = ".neighbours"  # folder in the project: they are the same in every training
+MOST_KEPT = 2  # files of neighbours: one of the quick training, one of all others
 QUICK_STEPS = 200  # of the first training, so that questions soon come from a model
 
 
@@ -103,7 +104,15 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     posteriors = np.asarray(model.predict_proba(X))
     Opinions.of(view, posteriors).write(folder)
     write_outputs(folder, model, X, answers, posteriors, job)
+    _forget_older(folder / NEIGHBOURS)
     return {"quick": job["quick"], "n_links": links.n_links}
+
+
+def _forget_older(folder: Path) -> None:
+    """Remove neighbours of rows that the data, or the sample of it, does not hold any more."""
+    files = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
+    for path in files[:-MOST_KEPT]:
+        path.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
