@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import nn
 
 from s3c2 import S3C2
 
@@ -37,7 +38,14 @@ X = (rng.normal(size=(600, 8)) * 0.5 + 3 * np.eye(3, 8)[y]).astype(np.float32)
 X += extra * int(os.environ.get("RANK", "0"))
 model = S3C2.as_published(3, scale="standard", layers=(64, 32), verbose=0, random_state=0)
 model.set_params(labnet__epochs=100, clunet__steps=int(sys.argv[3]), checkpoint=out + ".state")
-if len(sys.argv) > 4:  # says how far it is, and takes its time
+how = sys.argv[4] if len(sys.argv) > 4 else ""
+if how in ("own", "only one"):  # each rank draws other weights
+    torch.manual_seed(int(os.environ.get("RANK", "0")))
+    encoder = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+    begun = encoder[0].weight.detach().clone()
+    if how == "own" or os.environ["RANK"] == "0":
+        model.set_params(network=encoder)
+if how == "slowly":  # says how far it is, and takes its time
     import time
     from s3c2.engine import checkpoint
     checkpoint.SECONDS = 0.3
@@ -48,6 +56,8 @@ if len(sys.argv) > 4:  # says how far it is, and takes its time
         time.sleep(0.02 if step.stage == "clunet" else 0)  # so that it is met in the middle
     model.set_params(callbacks=note)
 model.fit(X, links=Links.from_labels(y, 101, random_state=0))
+if how == "own":
+    assert torch.equal(begun, encoder[0].weight)  # what was given is as it was
 if os.environ.get("RANK", "0") == "0":
     model.set_params(checkpoint=None, callbacks=None).save(out)
 """
@@ -80,8 +90,8 @@ def run(place: Path, n: int, *arguments: object) -> None:
         assert process.returncode == 0, said
 
 
-def weights(folder: Path) -> dict[str, np.ndarray]:
-    model = S3C2.load(folder, device="cpu")
+def weights(folder: Path, network: nn.Module | None = None) -> dict[str, np.ndarray]:
+    model = S3C2.load(folder, network=network, device="cpu")
     networks = {"labnet": model.labnet_.encoder_, "clunet": model.network_}
     return {
         f"{stage} {name}": value.numpy()
@@ -125,10 +135,20 @@ def test_a_killed_rank_ends_all_and_one_process_goes_on(place, alone):
     assert np.array_equal(kept, resumed)
 
 
-def test_ranks_with_different_data_are_refused(place):
-    for process in start(place, 2, place / "four", 1, 200):
+@pytest.mark.parametrize(
+    ("extra", "how", "what"), [(1, "", "other data"), (0, "only one", "other settings")]
+)
+def test_ranks_with_different_data_or_settings_are_refused(place, extra, how, what):
+    for process in start(place, 2, place / "four", extra, 200, how):
         _, said = process.communicate(timeout=60)
         assert process.returncode == 1
-        words = "Rank 1 has another version of s3c2, or other data, links or settings, than rank 0"
-        assert words in said
+        assert f"Rank 1 has {what} than rank 0. Give all ranks the same data" in said
     assert not (place / "four").exists()
+
+
+def test_an_own_encoder_begins_with_the_weights_of_the_first_rank(place):
+    run(place, 1, place / "own-one", 0, 50, "own")
+    run(place, 2, place / "own-two", 0, 50, "own")
+    encoder = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    one, two = (weights(place / name, encoder) for name in ("own-one", "own-two"))
+    assert differ(one, two) < 1e-5

@@ -11,11 +11,12 @@ from torch import nn
 
 from s3c2 import published
 from s3c2.clunet_training import fit_clunets
+from s3c2.engine.checkpoint import digest_of_module
 from s3c2.engine.optimizers import LARGEST_RATE, OPTIMIZERS
 from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError
 from s3c2.files.saved import Saved
-from s3c2.fitting import begin, digest_of_module
+from s3c2.fitting import begin
 from s3c2.labnet import LabNet
 from s3c2.labnet_training import LabNetResult
 from s3c2.links import Links

@@ -6,24 +6,23 @@ estimator's own ``_learn`` trains; every model then gets what it learned.
 
 from __future__ import annotations
 
-import hashlib
+import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
-import torch
 from sklearn.base import clone
 from torch import nn
 
 from s3c2 import __version__
 from s3c2.data.streams import is_dataset
 from s3c2.engine.callbacks import as_callbacks
-from s3c2.engine.checkpoint import Checkpoint, digest_of_links, fingerprint
+from s3c2.engine.checkpoint import Checkpoint, digest_of_links, digest_of_module, fingerprint
 from s3c2.engine.cluster import connected, n_workers, spread
 from s3c2.engine.progress import say
 from s3c2.engine.randomness import seed_from
-from s3c2.engine.ranks import meet, n_ranks, of_first, same
+from s3c2.engine.ranks import check_same, meet, n_ranks, of_first, take_weights_of_first
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.errors import DataError, LinksError, NoLinksWarning, warn
@@ -120,30 +119,49 @@ def begin(
         tell(some, int(first.memory), first.verbose)
     columns = some.whole.columns if some is not None and is_dataset(X) else None
     reading, rows, choices = read_for_fit(first, X if some is None else some.X, columns)
-    chosen = [model._with_network(reading) for model in models]
-    chosen[0]._check_sizes(rows)
+    first._with_network(reading)._check_sizes(rows)
     resolved = _resolved(first, links, rows, sample_id, some)
     if seeds is None:
         seeds = [seed_from(model.random_state) for model in models]
     meet(rows.device)
-
-    def mark_of(*more: str) -> str:
-        # Own modules are the same in all models.
-        settings = [beside, identity(first), *(model._settings() for model in models[1:])]
-        return fingerprint([*settings, *more], rows.X, resolved)
-
+    begun = models if n_ranks() == 1 else _as_on_first(models)
     if n_ranks() > 1:
-        mark = mark_of(__version__)
-        same(mark, "another version of s3c2, or other data, links or settings,")
+        check_same(
+            {
+                "another version of s3c2": __version__,
+                "other settings": fingerprint(_decisive(begun, beside)),
+                "other data": fingerprint(None, rows.X),
+                "other links": fingerprint(None, every_links=resolved),
+            }
+        )
         seeds = of_first(list(seeds))
     checkpoint = None
     if first.checkpoint is not None:
-        checkpoint = Checkpoint(first.checkpoint, mark_of(), seeds)
+        mark = fingerprint(_decisive(begun, beside), rows.X, resolved)
+        checkpoint = Checkpoint(first.checkpoint, mark, seeds)
         seeds = checkpoint.seeds
     if choices:
         say(choices, first.verbose)
     run = FitRun(first, as_callbacks(first.callbacks), first.verbose, checkpoint)
+    chosen = [model._with_network(reading) for model in begun]
     return Fitting(chosen, models, reading, rows, resolved, seeds, run, some)
+
+
+def _decisive(models: Sequence[LinkEstimator], beside: Any) -> list[Any]:
+    """What decides the result, beside data, links and seeds. Own modules are the same in all."""
+    return [beside, identity(models[0]), *(model._settings() for model in models[1:])]
+
+
+def _as_on_first(models: Sequence[M]) -> list[M]:
+    """The models; those with modules of the user's own as copies, where these begin with the
+    weights that they have on the first rank.
+    """
+    alike: list[M] = [
+        clone(copy.copy(model).set_params(callbacks=None)) if model._modules() else model
+        for model in models
+    ]
+    take_weights_of_first([one for model in alike for one in model._modules().values()])
+    return alike
 
 
 def _resolved(
@@ -212,15 +230,6 @@ def identity(model: LinkEstimator) -> dict[str, Any]:
     """What tells this model from others, beside data and links."""
     modules = {name: digest_of_module(module) for name, module in model._modules().items()}
     return {"class": type(model).__name__, **model._settings(), **modules}
-
-
-def digest_of_module(module: nn.Module) -> str:
-    """A mark of a module's architecture and weights."""
-    digest = hashlib.sha256(repr(module).encode())
-    for name, value in module.state_dict().items():
-        digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
-        digest.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
 
 
 @runtime_checkable

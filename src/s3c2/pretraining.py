@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from s3c2 import losses
-from s3c2.engine.checkpoint import fingerprint
+from s3c2.engine.checkpoint import digest_of_module, fingerprint
 from s3c2.engine.dropout import Dropout
 from s3c2.engine.loop import check_converged, train
 from s3c2.engine.randomness import Purpose, derived_seed
@@ -26,7 +26,6 @@ from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses, Task
 from s3c2.errors import StorageError
 from s3c2.files import model_files
-from s3c2.fitting import digest_of_module
 from s3c2.networks import (
     Architecture,
     convolutional_autoencoder,

@@ -144,14 +144,15 @@ class Checkpoint:
             self.path.unlink(missing_ok=True)
 
 
-def fingerprint(settings: Any, X: Any, every_links: Sequence[Links] = ()) -> str:
-    """A digest that tells one fit from another: settings, rows, and links if they matter."""
+def fingerprint(settings: Any, X: Any = None, every_links: Sequence[Links] = ()) -> str:
+    """A digest that tells one fit from another: settings, and rows and links if they matter."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
-    digest.update(f"{X.shape}{X.dtype}".encode())
+    if X is not None:
+        digest.update(f"{X.shape}{X.dtype}".encode())
     if sparse.issparse(X):
         for array in (X.data, X.indices, X.indptr):
             digest.update(np.ascontiguousarray(array).data)
-    else:
+    elif X is not None:
         for _, chunk in chunks(X):
             digest.update(np.ascontiguousarray(chunk).data)
     for links in every_links:
@@ -164,6 +165,15 @@ def digest_of_links(links: Links) -> str:
     digest = hashlib.sha256()
     for part in (links.must, links.cannot, links.must_weight, links.cannot_weight):
         digest.update(f"{part.shape}".encode() + np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
+def digest_of_module(module: nn.Module) -> str:
+    """A mark of a module's architecture and weights."""
+    digest = hashlib.sha256(repr(module).encode())
+    for name, value in module.state_dict().items():
+        digest.update(f"{name} {tuple(value.shape)} {value.dtype}".encode())
+        digest.update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
 
 

@@ -8,12 +8,12 @@ weights are averaged. The result is that of one process, up to rounding.
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor, distributed, nn
 
 from s3c2.engine.first_rank import under_torchrun
 from s3c2.errors import ClusterError
@@ -43,19 +43,17 @@ def leave() -> None:
             distributed.destroy_process_group()
 
 
-def same(value: T, what: str) -> T:
-    """The value, which must be that of the first rank."""
-    if n_ranks() == 1:
-        return value
+def check_same(marks: Mapping[str, str]) -> None:
+    """Refuse a rank that has something else than the first one; the keys say what it then has."""
     every: list[Any] = [None] * n_ranks()
-    together(lambda: distributed.all_gather_object(every, value))
-    for rank, other in enumerate(every):
-        if other != every[0]:
+    together(lambda: distributed.all_gather_object(every, dict(marks)))
+    for rank, theirs in enumerate(every):
+        others = [what for what in marks if theirs[what] != every[0][what]]
+        if others:
             raise ClusterError(
-                f"Rank {rank} has {what} than rank 0. Give all ranks the same data, links and "
-                "settings, and install the same version of s3c2 for all."
+                f"Rank {rank} has {' and '.join(others)} than rank 0. Give all ranks the same "
+                "data, links and settings, and install the same version of s3c2 for all."
             )
-    return value
 
 
 def of_first(value: T) -> T:
@@ -66,6 +64,19 @@ def of_first(value: T) -> T:
     together(lambda: distributed.broadcast_object_list(some, 0))
     first: T = some[0]
     return first
+
+
+def take_weights_of_first(modules: Iterable[nn.Module]) -> None:
+    """Give modules the weights and buffers that they have on the first rank.
+
+    Where they are built otherwise they stay as they are, for `check_same` to refuse.
+    """
+    own = [one for module in modules for one in (*module.parameters(), *module.buffers())]
+    first = of_first([one.detach().cpu() for one in own])
+    if [one.shape for one in own] == [one.shape for one in first]:
+        with torch.no_grad():
+            for mine, theirs in zip(own, first):
+                mine.copy_(theirs)
 
 
 def average_gradients(weights: Iterable[Tensor]) -> None:
