@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from s3c2.data.parquet import ids_alone
 from s3c2.data.streams import Stream
+from s3c2.engine.progress import Progress
 from s3c2.errors import DataError, LinksError
 from s3c2.links import Links
 
@@ -45,14 +48,13 @@ class IdsInPass:
                 "The ids of some rows are integers, and those of others are texts. Give all rows "
                 "ids of one kind."
             )
+        self._marks.append(marks_of(values))
         if isinstance(values, np.ndarray):
-            self._marks.append(values)
             place = np.searchsorted(self._wanted, values)
             place[place == len(self._wanted)] = 0
             there = self._wanted[place] == values if self.n_wanted else np.zeros(len(values), bool)
             found = np.flatnonzero(there)
         else:
-            self._marks.append(np.fromiter(map(hash, values), np.int64, len(values)))
             hits = np.fromiter(map(self._wanted.get, values, repeat(False)), bool, len(values))
             found = np.flatnonzero(hits)
         self._ids += [values[place] for place in found.tolist()]
@@ -91,26 +93,88 @@ class IdsInPass:
 
     def check_no_doubles(self, stream: Stream) -> None:
         """Refuse an id that stands on two rows, after all rows have passed."""
-        marks = np.sort(np.concatenate(self._marks))
-        twice = np.unique(marks[1:][marks[1:] == marks[:-1]])
-        self._marks = []
-        if len(twice) == 0:
-            return
-        first: dict[Any, str] = {}
-        for part in stream.parts:  # a hash may be that of two ids: only now ids are compared
+        marks, self._marks = self._marks, []
+        found = first_double(ids_alone(stream), repeated(np.concatenate(marks)))
+        if found is not None:
+            value, first, second = found
+            raise DataError(
+                f"The id {value!r} stands on {first} and on {second} (the first row is 0); ids "
+                "must be unique. Mend the data."
+            )
+
+
+@dataclass(frozen=True)
+class Doubles:
+    """Ids that stand on more than one row: how many, and one of them with two of its rows."""
+
+    n: int
+    example: int | str
+    first: str
+    second: str
+
+
+def doubles(stream: Stream, verbose: int = 0, skip_damaged: bool = False) -> Doubles | None:
+    """Walk through the ids of all rows, and find those that stand on more than one.
+
+    Parts that cannot be read are left out with ``skip_damaged``.
+    """
+    stream = ids_alone(stream)
+    marks = np.empty(stream.n, np.int64)
+    done = 0
+    with Progress("comparing ids", stream.n, verbose, per_second="rows") as progress:
+        for part in stream.parts:
+            before = done
+            try:
+                for block in part.blocks():
+                    some = marks_of(plain(block.ids))
+                    marks[done : done + len(some)] = some
+                    done += len(some)
+                    progress.update(done)
+            except DataError:
+                if not skip_damaged:
+                    raise
+                done = before
+    twice = repeated(marks[:done])
+    found = first_double(stream, twice, skip_damaged)
+    return None if found is None else Doubles(len(twice), *found)
+
+
+def marks_of(values: Ints | list[str]) -> Ints:
+    """A number for each id, the same for the same id and hardly ever for another."""
+    if isinstance(values, np.ndarray):
+        return values
+    return np.fromiter(map(hash, values), np.int64, len(values))
+
+
+def repeated(marks: Ints) -> Ints:
+    """The marks that come more than once, ascending. All marks are sorted in place."""
+    marks.sort()
+    return np.unique(marks[1:][marks[1:] == marks[:-1]])
+
+
+def first_double(
+    stream: Stream, twice: Ints, skip_damaged: bool = False
+) -> tuple[Any, str, str] | None:
+    """The first id that came before, among those with these marks, and both of its rows.
+
+    A mark may be that of two ids: only here ids are compared.
+    """
+    first: dict[Any, str] = {}
+    for part in stream.parts if len(twice) else ():
+        try:
             for block in part.blocks():
                 values = plain(block.ids)
-                for place, value in enumerate(values):
-                    mark = hash(value) if self._rows_are_strings else value
-                    if twice[min(np.searchsorted(twice, mark), len(twice) - 1)] != mark:
-                        continue
-                    here = f"row {block.first + place} of {part.source}"
+                marks = marks_of(values)
+                near = np.minimum(np.searchsorted(twice, marks), len(twice) - 1)
+                for place in np.flatnonzero(twice[near] == marks).tolist():
+                    value, here = values[place], f"row {block.first + place} of {part.source}"
                     if value in first:
-                        raise DataError(
-                            f"The id {value!r} stands on {first[value]} and on {here} (the first "
-                            "row is 0); ids must be unique. Mend the data."
-                        )
+                        return value, first[value], here
                     first[value] = here
+        except DataError:
+            if not skip_damaged:
+                raise
+    return None
 
 
 def plain(ids: Any) -> Ints | list[str]:

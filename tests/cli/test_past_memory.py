@@ -171,6 +171,47 @@ class TestFit:
         assert "out" not in folder.names()
 
 
+class TestIdsTwice:
+    @pytest.fixture
+    def doubled(self, parts):
+        table = parquet.read_table(parts / "0.parquet")
+        parquet.write_table(table.slice(3, 4), parts / "3.parquet")
+        return table["name"][3].as_py()
+
+    @pytest.mark.parametrize("name", ["labels", "labels.csv"])
+    def test_across_parts_are_counted_and_told_beforehand(
+        self, fitted, parts, doubled, tmp_path, name
+    ):
+        result = fitted.run("predict", "out", parts, "-o", tmp_path / name)
+        assert result.exit_code == 0, result.output
+        (line,) = (line for line in result.stderr.splitlines() if line.startswith("Warning"))
+        assert line.startswith(f"Warning: 4 ids stand on more than one row, such as {doubled!r} on")
+        assert f"row 3 of {parts / '0.parquet'} and on row 0 of {parts / '3.parquet'}" in line
+        assert "64 rows written to" in result.stderr
+
+    def test_are_in_the_summary(self, fitted, parts, doubled, tmp_path):
+        result = fitted.run("predict", "out", parts, "-o", tmp_path / "x", "--json", "--quiet")
+        assert result.stderr == ""
+        assert json.loads(result.stdout)["ids_twice"] == 4
+
+    def test_of_a_part_that_is_left_out_do_not_count(self, fitted, parts, doubled, tmp_path):
+        path = parts / "3.parquet"
+        content = bytearray(path.read_bytes())
+        content[4:60] = bytes(56)
+        path.write_bytes(bytes(content))
+        result = fitted.run("predict", "out", parts, "-o", tmp_path / "x", "--skip-damaged")
+        assert result.exit_code == 0, result.output
+        assert "1 part was left out" in result.stderr
+        assert "more than one row" not in result.stderr
+
+    def test_are_not_looked_for_among_too_many(self, fitted, parts, doubled, tmp_path, monkeypatch):
+        monkeypatch.setattr("s3c2.cli.predict.MOST_IDS", 63)
+        result = fitted.run("predict", "out", parts, "-o", tmp_path / "x")
+        assert result.exit_code == 0, result.output
+        assert "64 ids are too many to look for those that come twice" in result.stderr
+        assert "more than one row" not in result.stderr
+
+
 class TestBadInput:
     def damage(self, parts, how):
         path = parts / "1.parquet"

@@ -16,10 +16,12 @@ from s3c2.cli.outputs import LeftOut, check_table_name, is_parts_folder, output_
 from s3c2.cli.outputs import model_folder as inner_folder
 
 if TYPE_CHECKING:
+    from s3c2.data.streams import Stream
     from s3c2.files.parts_folder import PartsFolder
     from s3c2.labelling import Labelling
 
 STDOUT = Path("-")
+MOST_IDS = 2**25  # that are compared: they take 8 bytes each
 
 
 @click.command(
@@ -98,6 +100,7 @@ def predict(
         place = inner_folder(model_folder)
         model = S3C2.load(place, device=device)
         stream = stream_of(model, data, id_column, refused)
+        ids_twice = _ids_twice(stream, skip_damaged, verbose, quiet)
         labelling = Labelling(model, stream)
         if into_folder:
             with output_folder(out):
@@ -117,8 +120,37 @@ def predict(
         return
     if as_json:
         left = {"left_out": len(left_out.errors)} if skip_damaged else {}
-        print_json({"rows": n_rows, "output": str(out), **left})
+        twice = {"ids_twice": ids_twice} if ids_twice else {}
+        print_json({"rows": n_rows, "output": str(out), **left, **twice})
     say(f"{n_rows:,} rows written to {out}{left_out.in_words()}.", quiet=quiet or as_json)
+
+
+def _ids_twice(stream: Stream, skip_damaged: bool, verbose: int, quiet: bool) -> int:
+    """Say beforehand which ids stand on several rows; how many there are, as far as is known.
+
+    Rows are labelled one by one, so that this is no error; but labels cannot be joined by such ids.
+    """
+    from s3c2.stream_ids import doubles
+
+    if not stream.has_ids:
+        return 0
+    if stream.n > MOST_IDS:
+        say(
+            f"{stream.n:,} ids are too many to look for those that come twice: make sure that "
+            "they do not before you join labels by id.",
+            quiet=quiet,
+        )
+        return 0
+    found = doubles(stream, verbose, skip_damaged)
+    if found is None:
+        return 0
+    say(
+        f"Warning: {found.n:,} {'id stands' if found.n == 1 else 'ids stand'} on more than one "
+        f"row, such as {found.example!r} on {found.first} and on {found.second} (the first row "
+        "is 0). The labels come in the order of the rows: do not join them by id.",
+        quiet=quiet,
+    )
+    return found.n
 
 
 def _going_on(work: Callable[[], int], folder: PartsFolder, verbose: int) -> int:

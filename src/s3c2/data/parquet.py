@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,15 @@ class FragmentPart:
             **options,
         )
         return found
+
+
+def ids_alone(stream: Stream) -> Stream:
+    """The same rows; of files their numbers are not read."""
+    parts = [
+        replace(part, columns=()) if isinstance(part, FragmentPart) else part
+        for part in stream.parts
+    ]
+    return replace(stream, parts=parts)
 
 
 def is_parquet_folder(path: Path) -> bool:

@@ -107,7 +107,7 @@ class Stream:
 
 def rows_of_block(row_shape: tuple[int, ...]) -> int:
     """Rows that are read at a time: a multiple of the batches that networks take."""
-    size = BLOCK_BYTES // (4 * int(np.prod(row_shape)))
+    size = BLOCK_BYTES // (4 * max(1, int(np.prod(row_shape))))
     return max(1, min(BLOCK_ROWS, size) // 1024) * 1024
 
 
