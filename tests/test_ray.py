@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +31,14 @@ ray = pytest.importorskip("ray", reason="needs the extra ray")
 COLUMNS = [f"c{number}" for number in range(6)]
 N_FILES, FILE_ROWS = 40, 2000
 STORE = 80 * 2**20  # bytes that Ray's objects may take here
+WITH_TOKEN = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "of the tests"}
+# ``ray``, but for a machine's address among others: nodes would listen on all interfaces.
+ON_LOOPBACK = """
+from ray._private import services
+services.get_node_ip_address = lambda address=None: "127.0.0.1"
+from ray.scripts.scripts import main
+main()
+"""
 # What Ray leaves behind when it stops is not ours to mend.
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 
@@ -55,10 +68,10 @@ def place(tmp_path_factory):
     return place
 
 
-def command(place, *arguments, ok=True):
+def command(place, *arguments, ok=True, env=None):
     found = subprocess.run(
         [sys.executable, "-m", "s3c2.cli", *map(str, arguments)],
-        cwd=place, capture_output=True, text=True,
+        cwd=place, capture_output=True, text=True, env=env,
     )  # fmt: skip
     assert not ok or found.returncode == 0, found.stderr
     return found
@@ -79,31 +92,95 @@ def test_a_cluster_that_is_not_there(place):
     assert not (place / "nothing").exists()
 
 
-def test_a_node_killed_in_the_middle_costs_no_row_and_doubles_none(place):
-    from ray.cluster_utils import Cluster
+class Started:
+    """A cluster of ``ray start``: a head without CPUs and two nodes with one each.
 
-    usual = {"object_store_memory": STORE}
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **usual})
+    Every node is a group of processes of its own, and listens on this machine alone.
+    """
+
+    def __init__(self, place):
+        self.place = Path(place)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.groups = []
+        port = self.address.rpartition(":")[2]
+        self.start("--head", "--port", port, "--num-cpus", "0", "--temp-dir", place)
+        for _ in range(2):
+            self.start("--address", self.address, "--num-cpus", "1")
+
+    def start(self, *arguments):
+        said = self.place / f"node-{len(self.groups)}.log"
+        env = {**WITH_TOKEN, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "1"}  # nodes may come
+        usual = ("--node-ip-address", "127.0.0.1", "--object-store-memory", str(STORE))
+        with said.open("w") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-c", ON_LOOPBACK, "start", "--block", *usual, *arguments],
+                env=env, stdout=file, stderr=file, start_new_session=True,
+            )  # fmt: skip
+        self.groups.append(process)
+        while "Ray runtime started" not in said.read_text():
+            assert process.poll() is None, said.read_text()
+            time.sleep(0.1)
+
+    def kill(self, number):
+        os.killpg(self.groups[number].pid, signal.SIGKILL)
+        self.groups[number].wait()
+
+    def stop(self):
+        for number, process in reversed(list(enumerate(self.groups))):
+            if process.returncode is None:
+                self.kill(number)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    folder = tempfile.mkdtemp(prefix="ray-")  # sockets have short names
+    started = Started(folder)
+    yield started
+    started.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"RAY_AUTH_TOKEN": "", "RAY_AUTH_MODE": "disabled"}, "got no token. Set RAY_AUTH_MODE="),
+        ({"RAY_AUTH_TOKEN": "", "RAY_AUTH_TOKEN_PATH": "/none"}, "got no token"),
+        ({"RAY_AUTH_TOKEN": "of another cluster"}, "got another one"),
+    ],
+)
+def test_a_cluster_that_asks_for_its_token(place, cluster, env, said):
+    found = command(
+        place, "predict", "model", "rows", "-o", "nothing", "--ray", "--address", cluster.address,
+        env={**WITH_TOKEN, "RAY_gcs_server_port_wait_time_s": "1", **env}, ok=False,
+    )  # fmt: skip
+    assert found.returncode == 2
+    assert f"Error: The Ray cluster at {cluster.address} asks for its token" in found.stderr
+    assert said in found.stderr
+    assert found.stderr.count("\n") == 1
+    assert not (place / "nothing").exists()
+
+
+def test_a_node_killed_in_the_middle_costs_no_row_and_doubles_none(place, cluster):
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "s3c2.cli", "predict", "model", "rows", "--id-column", "name",
+            "-o", "spread", "--ray", "--address", cluster.address, "--workers", "2",
+        ],
+        cwd=place, stderr=subprocess.PIPE, text=True, env=WITH_TOKEN,
+    )  # fmt: skip
     try:
-        nodes = [cluster.add_node(num_cpus=1, **usual) for _ in range(2)]
-        process = subprocess.Popen(
-            [
-                sys.executable, "-m", "s3c2.cli", "predict", "model", "rows", "--id-column", "name",
-                "-o", "spread", "--ray", "--address", cluster.address, "--workers", "2",
-            ],
-            cwd=place, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
         while len(list((place / "spread").glob("part-*"))) < 2 and process.poll() is None:
             time.sleep(0.01)
         n_made = len(list((place / "spread").glob("part-*")))
-        cluster.remove_node(nodes[0], allow_graceful=False)
+        cluster.kill(2)
         _, said = process.communicate(timeout=100)
         assert process.returncode == 0, said
         assert 2 <= n_made < N_FILES
         assert f"{N_FILES * FILE_ROWS:,} rows written to spread." in said
     finally:
         process.kill()
-        cluster.shutdown()
     for part in sorted((place / "alone").iterdir()):
         assert (place / "spread" / part.name).read_bytes() == part.read_bytes()
     assert len(list((place / "spread").iterdir())) == N_FILES + 1

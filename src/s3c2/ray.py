@@ -7,14 +7,15 @@ the cluster: a part that a lost worker had under way is made again by another on
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from s3c2.engine.cluster import connected, ray_package
+from s3c2.engine.cluster import connected, other_versions, ray_package, versions
 from s3c2.engine.progress import Progress
 from s3c2.errors import DataError
 from s3c2.estimator import S3C2
@@ -106,6 +107,7 @@ class PartsOfRun:
     id_column : as asked for
     folder : where parts go, the same for all workers
     skip_damaged : whether files that cannot be used were left out
+    versions : of the one who asks
     """
 
     model: bytes
@@ -113,6 +115,7 @@ class PartsOfRun:
     id_column: str | None
     folder: PartsFolder
     skip_damaged: bool = False
+    versions: Mapping[str, str] = field(default_factory=versions)
 
 
 class PartMaker:
@@ -124,20 +127,24 @@ class PartMaker:
         stream = stream_of(model, run.data, run.id_column, refused)
         sizes = [part.n_rows for part in stream.parts]
         self.folder = run.folder
-        self.problem = "" if sizes == list(run.folder.sizes) else (
-            f"{run.data}: a worker sees other rows than the one who asked. The path must lead to "
-            "the same files on every node."
-        )  # fmt: skip
+        self.problem = other_versions(run.versions)
+        if not self.problem and sizes != list(run.folder.sizes):
+            self.problem = (
+                f"{run.data}: a worker sees other rows than the one who asked. The path must lead "
+                "to the same files on every node."
+            )
         self.labelling = Labelling(model, stream)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Write the parts of these numbers; what is wrong with each, if anything."""
-        problems = [self._make(int(number)) for number in batch["number"]]
-        return {"number": batch["number"], "problem": np.array(problems, dtype=object)}
+        problems = [self.problem or self._make(int(number)) for number in batch["number"]]
+        return {
+            "number": batch["number"],
+            "problem": np.array(problems, dtype=object),
+            "of_part": np.full(len(problems), not self.problem),  # and not of all that it makes
+        }
 
     def _make(self, number: int) -> str:
-        if self.problem:
-            return self.problem
         try:
             self.folder.write(number, self.labelling.part(number))
         except DataError as error:
@@ -171,9 +178,9 @@ def label_parts(
     with Progress("predicting", total, verbose, per_second="rows") as progress:
         for row in made.iter_rows():
             number, problem = int(row["number"]), str(row["problem"])
-            if problem and refused is None:
-                raise DataError(problem)
-            if problem and refused is not None:
+            if problem:
+                if refused is None or not row["of_part"]:
+                    raise DataError(problem)
                 refused(DataError(problem))
                 continue
             done += sizes[number]

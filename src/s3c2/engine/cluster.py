@@ -5,16 +5,22 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import torch
+
+from s3c2 import __version__
 from s3c2.engine.progress import Progress
 from s3c2.errors import ClusterError, MissingExtraError
 
 R = TypeVar("R")
 
 CONNECT_SECONDS = 10
+MODE = "RAY_AUTH_MODE"
+# Ray hides it in the cause of another error.
+REFUSED_TOKEN = ("InvalidAuthToken", "Unauthenticated")
 
 
 def ray_package() -> Any:
@@ -34,32 +40,60 @@ def connected(address: str | None = None) -> Iterator[None]:
     """
     if address is None:  # Ray would listen on all interfaces, unless it is told that it is alone
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    else:
+        os.environ.setdefault("RAY_gcs_server_port_wait_time_s", str(CONNECT_SECONDS))
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what it says of its own workings
     ray = ray_package()
     if ray.is_initialized():
         yield
         return
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what it says of its own workings
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         _check_reachable(address)
-        if address is None:
-            ray.init("local", **quiet, include_dashboard=False)
-        else:
-            ray.init(address, **quiet)
-    except (OSError, ValueError, RuntimeError) as error:
-        why = (str(error).splitlines() or [type(error).__name__])[0]
-        place = "on this machine" if address is None else f"at {address}"
-        raise ClusterError(
-            f"Ray cannot be reached {place}: {why[:200]}. Start it with 'ray start --head', and "
-            "give the address that this prints."
-        ) from None
+        with _nothing_said():
+            if address is None:
+                ray.init("local", **quiet, include_dashboard=False)
+            else:
+                ray.init(address, **quiet)
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        raise _not_connected(ray, address, error) from None
     ray.data.DataContext.get_current().enable_progress_bars = False
     try:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _nothing_said() -> Iterator[None]:
+    """Keep what Ray's own library writes to stderr from the user, who gets one sentence of ours."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _not_connected(ray: Any, address: str | None, error: Exception) -> ClusterError:
+    """Why there is no cluster, and what to do about it."""
+    place = "on this machine" if address is None else f"at {address}"
+    missing = isinstance(error, getattr(ray.exceptions, "AuthenticationError", ()))
+    if missing or any(word in f"{error} {error.__cause__}" for word in REFUSED_TOKEN):
+        sent = "no token" if missing or os.environ.get(MODE) != "token" else "another one"
+        return ClusterError(
+            f"The Ray cluster {place} asks for its token, and got {sent}. Set {MODE}=token, and "
+            "RAY_AUTH_TOKEN to what 'ray get-auth-token' prints on the cluster's head."
+        )
+    why = (str(error).splitlines() or [type(error).__name__])[0]
+    return ClusterError(
+        f"Ray cannot be reached {place}: {why[:200]}. Start it with 'ray start --head', and give "
+        "the address that this prints."
+    )
 
 
 def n_workers() -> tuple[int, dict[str, float]]:
@@ -80,9 +114,9 @@ def spread(
     """
     ray = ray_package()
     _, gets = n_workers()
-    task = ray.remote(max_retries=-1, **gets)(function)
+    task = ray.remote(max_retries=-1, **gets)(_in_version)
     shared = ray.put(common)
-    left = [task.remote(shared, group) for group in groups]
+    left = [task.remote(versions(), function, shared, group) for group in groups]
     order = {reference: number for number, reference in enumerate(left)}
     results: dict[int, R] = {}
     with Progress("training on the cluster, groups", len(groups), verbose) as progress:
@@ -94,6 +128,31 @@ def spread(
                 raise error.as_instanceof_cause() from None
             progress.update(len(results))
     return [results[number] for number in range(len(groups))]
+
+
+def versions() -> dict[str, str]:
+    """What must be the same on all nodes for the same results."""
+    return {"s3c2": __version__, "torch": torch.__version__}
+
+
+def other_versions(asked: Mapping[str, str]) -> str:
+    """In one sentence what this worker has in another version than the one who asked, if any."""
+    for name, here in versions().items():
+        if asked[name] != here:
+            return (
+                f"A worker of the cluster has {name} {here}, and the one who asked has "
+                f"{asked[name]}. Install the same version on every node."
+            )
+    return ""
+
+
+def _in_version(
+    asked: Mapping[str, str], function: Callable[[Any, Any], R], common: Any, group: Any
+) -> R:
+    problem = other_versions(asked)
+    if problem:
+        raise ClusterError(problem)
+    return function(common, group)
 
 
 def _check_reachable(address: str | None) -> None:
