@@ -45,6 +45,7 @@ benchmarks: $(READY) ## speed, memory and agreement with plain torch, into bench
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/cluster.py
+	$(BIN)/python benchmarks/workers.py
 	$(BIN)/python benchmarks/ranks.py
 	$(BIN)/python benchmarks/stacks.py --repeats 9
 	$(BIN)/python benchmarks/asking.py

@@ -41,13 +41,13 @@ FILE_ROWS = 500_000
 SEEN_LINKS = 500
 
 
-def make_rows(folder: Path, n: int, columns: int) -> Path:
+def make_rows(folder: Path, n: int, columns: int, file_rows: int = FILE_ROWS) -> Path:
     """Rows around ten centres with ids, as Parquet files."""
     folder.mkdir()
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(CENTRES, columns)).astype(np.float32)
-    for number, start in enumerate(range(0, n, FILE_ROWS)):
-        stop = min(start + FILE_ROWS, n)
+    for number, start in enumerate(range(0, n, file_rows)):
+        stop = min(start + file_rows, n)
         X = 0.5 * rng.standard_normal((stop - start, columns), dtype=np.float32)
         X += centres[np.arange(start, stop) % CENTRES]
         ids = pa.array([f"row-{row}" for row in range(start, stop)])
@@ -117,13 +117,18 @@ def measure_links(folder: str, n: str, n_links: str) -> dict[str, float]:
     return {"seconds": seconds}
 
 
-def predict_and_bare(folder: Path, n: int, out: Path, repeats: int) -> tuple[float, float]:
-    """Median seconds of the streamed prediction and of the bare forward pass, taking turns."""
+def quick_model(folder: Path, n: int) -> S3C2:
+    """A model of these rows that learned little: its labels take as long as those of a good one."""
     model = S3C2(
         CENTRES, labnet=LabNet(steps=5, code=False), clunet=CluNet(steps=5), random_state=0,
         verbose=0, memory=4 * PREDICT_COLUMNS * 5000,
     )  # fmt: skip
-    fit(model, folder, n)
+    return fit(model, folder, n)
+
+
+def predict_and_bare(folder: Path, n: int, out: Path, repeats: int) -> tuple[float, float]:
+    """Median seconds of the streamed prediction and of the bare forward pass, taking turns."""
+    model = quick_model(folder, n)
     model.save(out / "model")
     columns = [f"x{place}" for place in range(PREDICT_COLUMNS)]
     network = model.clunet_.network_.eval()

@@ -15,7 +15,7 @@ from s3c2 import labnet_training
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 MODULES = (
     "agreement", "asking", "bits", "cluster", "cost", "gpu_profile", "scale", "scaling", "stacks",
-    "tables",
+    "tables", "workers",
 )  # fmt: skip
 
 pytestmark = pytest.mark.skipif(
@@ -103,6 +103,22 @@ def test_it_writes_the_rows_of_the_kept_table(script, benchmark, tmp_path, monke
     if script == "agreement":
         differences = [row["largest_weight_difference"] for row in rows]
         assert [float(d) for d in differences if d] == [0.0, 0.0]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of what Ray leaves behind when it stops
+def test_workers_of_ray_are_compared_with_one_process(benchmark, tmp_path, monkeypatch):
+    pytest.importorskip("ray", reason="needs the extra ray")
+    given = ["--rows", "3000", "--parts", "3", "--repeats", "1"]
+    monkeypatch.setattr(sys, "argv", ["workers", *given])
+    benchmark("workers").main()
+    rows = table(tmp_path, "workers")
+    assert [row["way"] for row in rows] == ["one process", "Ray, 1 worker", "Ray, 2 workers"]
+    assert float(rows[0]["over_one_process"]) == 1
+    for row in rows:
+        assert row["machine"]
+        ratio = float(row["rows_per_second"]) / float(rows[0]["rows_per_second"])
+        assert float(row["over_one_process"]) == pytest.approx(ratio, abs=0.01)
 
 
 def test_the_profile_of_a_gpu_finds_what_it_imports(benchmark):
