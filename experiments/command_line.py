@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from s3c2.datasets import NAMES as OF_S3C2
-from s3c2.errors import S3C2Error
+from s3c2.errors import MissingExtraError, S3C2Error
 
 from experiments import ledger, page
 from experiments.catalogue import experiments
@@ -97,6 +97,9 @@ def add_flags(made: argparse.ArgumentParser) -> None:
     add("--group", type=positive, metavar="N", help="train at most N runs together")
     add("--steps", type=positive, metavar="N",
         help="with --quick: N CluNet steps, other lengths in proportion")  # fmt: skip
+    add("--ray", action="store_true", help="spread the runs of a group over a Ray cluster")
+    add("--address", metavar="HOST:PORT",
+        help="of the Ray cluster; without it Ray is started on this machine")  # fmt: skip
     add("--budget-seconds", type=positive, metavar="S", help="begin no group after S seconds")
     add("--plot-only", action="store_true", help="train nothing; draw the rows that exist")
 
@@ -145,7 +148,7 @@ def run(experiment: Experiment, args: argparse.Namespace) -> None:
     if wanted and not args.plot_only:
         try:
             train(wanted, path, args, args.group or experiment.group)
-        except (S3C2Error, ValueError) as error:
+        except (S3C2Error, MissingExtraError, ValueError) as error:
             raise SystemExit(f"{PROGRAM} {experiment.name}: {error}") from error
         except KeyboardInterrupt:
             tell("stopped; the same command goes on from here")
@@ -167,6 +170,8 @@ def needed(experiment: Experiment, args: argparse.Namespace) -> list[Run]:
     """All runs of an experiment, shortened if it is to be quick."""
     if args.steps and not args.quick:
         args.refuse("--steps needs --quick: shortened runs are not for the committed results")
+    if args.address and not args.ray:
+        args.refuse("--address is that of a Ray cluster: add --ray")
     return shown(experiment.runs, args)
 
 

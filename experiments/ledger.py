@@ -24,7 +24,6 @@ import csv
 import inspect
 import io
 import os
-import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
@@ -34,6 +33,7 @@ from typing import Any
 import torch
 
 import s3c2
+from s3c2.engine.devices import device_name
 
 from experiments.runs import Run, as_json
 
@@ -158,9 +158,12 @@ def missing(runs: Iterable[Run], rows: Iterable[Mapping[str, str]]) -> list[Run]
 
 
 def provenance(model: Any, source: str) -> dict[str, Any]:
-    """Device, versions, commit and settings of a row."""
+    """Device, versions, commit and settings of a row.
+
+    A cluster's workers say what they trained on; their versions are those of this process.
+    """
     return {
-        "device": device_name(model.device),
+        "device": getattr(model, "_trained_on", None) or device_name(model.device),
         "precision": model.precision,
         "s3c2": s3c2.__version__,
         "torch": torch.__version__,
@@ -201,14 +204,3 @@ def commit() -> str:
 def _git(*arguments: str) -> str:
     command = ["git", "-C", str(HERE), *arguments]
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
-
-
-@cache
-def device_name(device: str) -> str:
-    """The name of the GPU or of the processor."""
-    if device.startswith("cuda") or (device == "auto" and torch.cuda.is_available()):
-        return torch.cuda.get_device_name()
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0] if names else platform.machine()}, {torch.get_num_threads()} threads"

@@ -9,11 +9,13 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
 
 from s3c2 import fit_many
+from s3c2.engine.cluster import connected
 from s3c2.errors import DataError, NoLinksWarning
 
 from experiments import data, ledger, scoring
@@ -23,22 +25,30 @@ from experiments.runs import DEFAULT, K_MEANS, Run, groups
 def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int) -> None:
     """Train the runs that have no row in ``path``, at most ``limit`` together.
 
-    It uses of ``args``: device, precision, quick, budget_seconds, and began, from when they count.
+    It uses of ``args``: device, precision, quick, budget_seconds, and began, from when they count;
+    with ray the runs of a group are spread over the Ray cluster at address.
     """
     began = time.perf_counter() if args.began is None else args.began
     todo = ledger.missing(runs, ledger.read(path))
     if todo:
         check_precision(path, args.precision)
     data.check(todo)
-    work = groups(todo, limit)
     tell(f"{path.name}: {len(runs) - len(todo)} of {len(runs)} runs are done")
-    left = len(todo)
+    with connected(args.address) if args.ray and todo else nullcontext():
+        train_groups(groups(todo, limit), path, args, began)
+
+
+def train_groups(
+    work: Sequence[Sequence[Run]], path: Path, args: argparse.Namespace, began: float
+) -> None:
+    """Train group by group, until the time is up."""
+    left = sum(map(len, work))
     for number, group in enumerate(work):
         if args.budget_seconds and time.perf_counter() - began > args.budget_seconds:
             tell(f"stopped after {args.budget_seconds:g} s; {left} runs are left")
             return
-        state = unfinished(group, path, args)
-        again = "go on" if state.exists() else "begin"
+        state = None if args.ray else unfinished(group, path, args)
+        again = "go on" if state is not None and state.exists() else "begin"
         tell(f"{number + 1}/{len(work)}  {described(group, args.quick)} {again}")
         seconds = train_group(group, path, state, args)
         left -= len(group)
@@ -64,17 +74,22 @@ def described(group: Sequence[Run], quick: bool) -> str:
     return f"{first.dataset}, {first.method}, {kind}{first.network}, {how}: {how_many}"
 
 
-def train_group(group: Sequence[Run], path: Path, state: Path, args: argparse.Namespace) -> float:
+def train_group(
+    group: Sequence[Run], path: Path, state: Path | None, args: argparse.Namespace
+) -> float:
     """Train runs together, write their rows, and return the seconds.
 
-    If ``state`` exists, training goes on from there.
+    If ``state`` exists, training goes on from there; on a cluster there is none.
     """
     first = group[0]
     prepared = data.load(first.dataset, first.network, first.row_factor)
     settings = {
-        "n_clusters": prepared.n_clusters, "device": device(args.device),
-        "precision": args.precision, "verbose": 1, "checkpoint": state,
-    }  # fmt: skip
+        "n_clusters": prepared.n_clusters,
+        "device": args.device if args.ray else device(args.device),  # a worker has its own
+        "precision": args.precision,
+        "verbose": 1,
+        "checkpoint": state,
+    }
     models = [run.model().set_params(**settings) for run in group]
     links = [] if first.method == K_MEANS else data.links_of(group, prepared.y_train)
     began = time.perf_counter()
@@ -84,7 +99,8 @@ def train_group(group: Sequence[Run], path: Path, state: Path, args: argparse.Na
         else:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NoLinksWarning)  # a run without any means it
-                models = fit_many(prepared.X_train, list(zip(models, links)))
+                grid = list(zip(models, links))
+                models = fit_many(prepared.X_train, grid, engine="ray" if args.ray else None)
     except DataError as error:  # all diverged: write rows without scores, and go on
         tell(str(error))
     seconds = time.perf_counter() - began

@@ -20,6 +20,7 @@ from s3c2.data.streams import is_dataset
 from s3c2.engine.callbacks import as_callbacks
 from s3c2.engine.checkpoint import Checkpoint, digest_of_links, digest_of_module, fingerprint
 from s3c2.engine.cluster import connected, n_workers, spread
+from s3c2.engine.devices import device_name
 from s3c2.engine.progress import say
 from s3c2.engine.randomness import seed_from
 from s3c2.engine.ranks import check_same, meet, n_ranks, of_first, take_weights_of_first
@@ -379,6 +380,7 @@ def _fit_for_another(data: tuple[Any, Any], group: Group) -> tuple[list[Any], di
         warnings.simplefilter("ignore")  # nobody reads what a worker says
         models, failed = _fit_together(data, group)
     for model in models:
+        model._trained_on = device_name(model.device)
         _bring_home(model)
     return models, failed
 

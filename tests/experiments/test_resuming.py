@@ -38,7 +38,9 @@ class TestResume:
         trained = []
         fit_many = training.fit_many
         monkeypatch.setattr(
-            training, "fit_many", lambda X, grid: trained.extend(grid) or fit_many(X, grid)
+            training,
+            "fit_many",
+            lambda X, grid, **how: trained.extend(grid) or fit_many(X, grid, **how),
         )
         again = self.neighbours()
         assert len(trained) == len(rows) - 5
@@ -49,11 +51,11 @@ class TestResume:
     def test_a_stop_loses_the_group_in_progress_at_most(self, monkeypatch):
         fit_many, groups = training.fit_many, []
 
-        def stop_in_the_third(X, grid):
+        def stop_in_the_third(X, grid, **how):
             groups.append(grid)
             if len(groups) == 3:
                 raise KeyboardInterrupt
-            return fit_many(X, grid)
+            return fit_many(X, grid, **how)
 
         monkeypatch.setattr(training, "fit_many", stop_in_the_third)
         with pytest.raises(SystemExit) as stopped:
