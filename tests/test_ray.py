@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from click.testing import CliRunner
 from pyarrow import dataset, parquet
 from sklearn.base import clone
@@ -22,7 +24,8 @@ from sklearn.base import clone
 from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
 from s3c2.cli.commands import s3c2 as s3c2_command
 from s3c2.engine.cluster import connected, spread
-from s3c2.errors import MissingExtraError
+from s3c2.errors import ClusterError, DataError, MissingExtraError
+from s3c2.files.model_files import model_file
 from s3c2.fitting import _groups
 
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # listens on this machine alone
@@ -252,6 +255,27 @@ def test_a_group_that_is_lost_with_its_worker_is_done_again(tmp_path, local_ray)
 
     assert spread(work, tmp_path, [0, 1, 2], 0) == [0, 10, 20]
     assert (tmp_path / "died").exists()
+
+
+def test_a_worker_with_another_version_is_refused(place, local_ray, monkeypatch):
+    import s3c2.ray
+    from s3c2.engine import cluster
+    from s3c2.labelling import folder_of_run, stream_of
+
+    asked = {**cluster.versions(), "torch": "0.1"}
+    said = f"A worker of the cluster has torch {torch.__version__}, and the one who asked has 0.1."
+    monkeypatch.setattr(cluster, "versions", lambda: asked)
+    with pytest.raises(ClusterError, match=re.escape(said)):
+        spread(lambda common, group: group, None, [0], 0)
+    data, out = place / "rows", place / "other"
+    stream = stream_of(S3C2.load(place / "model"), data, "name")
+    run = s3c2.ray.PartsOfRun(
+        model_file(place / "model").read_bytes(), data, "name",
+        folder_of_run(out, place / "model", stream), skip_damaged=True, versions=asked,
+    )  # fmt: skip
+    with pytest.raises(DataError, match=re.escape(said)):  # no part is damaged for this
+        s3c2.ray.label_parts(run, 0, 1, refused=lambda error: None)
+    assert not list(out.glob("part-*"))
 
 
 def test_a_grid_refuses_what_it_cannot_do(many_blobs):
