@@ -154,6 +154,14 @@ class TestBadInput:
         with pytest.raises(DataError, match=words):
             fitted(data, links, sample_id="name")
 
+    def test_ids_that_are_numbers_are_named_as_such(self, many_blobs, tmp_path):
+        X, _ = many_blobs
+        ids = list(range(900))
+        ids[700] = ids[5]
+        data = dataset.dataset(write(tmp_path / "twice", X, ids))
+        with pytest.raises(DataError, match="The id 5 stands on row 5 of"):
+            fitted(data, Links([(0, 3)], [(0, 1)]), sample_id="name")
+
     def test_ids_without_a_column(self, rows):
         _, _, links, kinds = rows
         with pytest.raises(LinksError, match="rows have only numbers. Name the column"):

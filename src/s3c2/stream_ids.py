@@ -167,7 +167,8 @@ def first_double(
                 marks = marks_of(values)
                 near = np.minimum(np.searchsorted(twice, marks), len(twice) - 1)
                 for place in np.flatnonzero(twice[near] == marks).tolist():
-                    value, here = values[place], f"row {block.first + place} of {part.source}"
+                    value = int(marks[place]) if values is marks else values[place]
+                    here = f"row {block.first + place} of {part.source}"
                     if value in first:
                         return value, first[value], here
                     first[value] = here

@@ -40,7 +40,7 @@ def connected(address: str | None = None) -> Iterator[None]:
     """
     if address is None:  # Ray would listen on all interfaces, unless it is told that it is alone
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    else:
+    else:  # it would try for longer, also where it is refused
         os.environ.setdefault("RAY_gcs_server_port_wait_time_s", str(CONNECT_SECONDS))
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what it says of its own workings
     ray = ray_package()

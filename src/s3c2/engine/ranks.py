@@ -3,6 +3,10 @@
 All ranks draw the same batch. Each sends its share of the rows through the network and gets the
 outputs of the others, so that all of them compute the loss of the whole batch; the gradients of the
 weights are averaged. The result is that of one process, up to rounding.
+
+torch's DistributedDataParallel would average them itself, but only after one pass through its own
+``forward`` and without ``torch.autograd.grad``. A step here may go through a network several times,
+take gradients by its rows in between (smoothing), and use weights outside of it (L1).
 """
 
 from __future__ import annotations
