@@ -107,8 +107,10 @@ class Started:
             free.bind(("127.0.0.1", 0))
             self.address = f"127.0.0.1:{free.getsockname()[1]}"
         self.groups = []
+
+    def begin(self):
         port = self.address.rpartition(":")[2]
-        self.start("--head", "--port", port, "--num-cpus", "0", "--temp-dir", place)
+        self.start("--head", "--port", port, "--num-cpus", "0", "--temp-dir", str(self.place))
         for _ in range(2):
             self.start("--address", self.address, "--num-cpus", "1")
 
@@ -140,9 +142,12 @@ class Started:
 def cluster():
     folder = tempfile.mkdtemp(prefix="ray-")  # sockets have short names
     started = Started(folder)
-    yield started
-    started.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        started.begin()
+        yield started
+    finally:
+        started.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize(
