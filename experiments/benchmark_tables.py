@@ -9,6 +9,7 @@ import pandas as pd
 from experiments.markdown import markdown
 
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
+CORE_HOUR = 0.05  # dollars, an assumed list price
 COSTS = {"two CPU cores": "cost.csv", "one H200": "cost-gpu.csv"}
 
 
@@ -37,3 +38,59 @@ def cost() -> str:
             size = f"{fit['rows'].iloc[0]:,} rows"
             lines.append([", ".join([*of, size, where]), *shown, f"{fit['seconds'].sum():.1f}"])
     return markdown(["", *parts, "whole"], lines)
+
+
+def scale() -> str:
+    """What past memory takes, and what was wanted of it."""
+    found = pd.read_csv(RESULTS / "scale.csv")
+    lines = [
+        [row.measure, f"{row.rows:,} × {row.columns}", f"{row.wanted} {row.unit}",
+         f"{row.measured:,} {row.unit}" if row.measured >= 1000 else f"{row.measured:g} {row.unit}"]
+        for row in found.itertuples()
+    ]  # fmt: skip
+    return markdown(["", "data", "goal", "measured"], lines)
+
+
+def workers() -> str:
+    """Rows a second of Ray's workers beside one process."""
+    lines = [
+        [row.way, f"{row.rows_per_second:,}", f"{row.over_one_process:.2f}"]
+        for row in pd.read_csv(RESULTS / "workers.csv").itertuples()
+    ]
+    return markdown(["", "rows a second", "over one process"], lines)
+
+
+def ranks() -> str:
+    """A step in one process and in two ranks."""
+    lines = [
+        [row.encoder, f"{row.step_ms_one:.1f}", f"{row.step_ms_two:.1f}", f"{row.faster:.2f} ×"]
+        for row in pd.read_csv(RESULTS / "ranks.csv").itertuples()
+    ]
+    return markdown(["encoder", "ms of a step", "in two ranks", "faster"], lines)
+
+
+def rates() -> str:
+    """How fast one thread reads and labels wide rows."""
+    found = pd.read_csv(RESULTS / "cluster.csv").query("workers == 1").set_index("measure")
+    of = found["measured"]
+    hours = of["worker hours"]
+    lines = [
+        ["reading Parquet, one thread", f"{of['read']:,.0f} MB/s"],
+        ["reading and labelling, one thread", f"{of['labelled']:,.0f} rows/s"],
+        ["all rows, one thread", f"{hours:.1f} hours"],
+        ["of which reading takes", f"{of['worker hours of reading alone']:.1f} hours"],
+        [f"money, at {CORE_HOUR} $ for an hour of a core", f"{CORE_HOUR * hours:.2f} $"],
+        ["what 256 workers ask of the disks", f"{of['bytes'] * 256 / hours / 3.6e12:.0f} GB/s"],
+    ]
+    return markdown(["", ""], lines)
+
+
+def clusters() -> str:
+    """Simulated hours of a billion rows, by the number of workers."""
+    found = pd.read_csv(RESULTS / "cluster.csv").query("workers > 1")
+    hours = found.pivot(index="measure", columns="workers", values="measured")
+    lines = [
+        [measure, *(f"{hours[n][measure]:.3f}" for n in hours)]
+        for measure in dict.fromkeys(found["measure"])
+    ]
+    return markdown(["hours with", *(f"{n} workers" for n in hours)], lines)

@@ -33,7 +33,7 @@ from experiments.tables import for_both
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = tuple(
     DOCS / f"{name}.md"
-    for name in ("reproduction", "reproduction-notes", "guide", "asking", "performance")
+    for name in ("reproduction", "reproduction-notes", "guide", "asking", "performance", "scale")
 )
 
 
@@ -73,6 +73,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "questions": questions_page.page_table,
     "asking": benchmark_tables.latency,
     "cost": benchmark_tables.cost,
+    "scale": benchmark_tables.scale,
+    "workers": benchmark_tables.workers,
+    "ranks": benchmark_tables.ranks,
+    "rates": benchmark_tables.rates,
+    "clusters": benchmark_tables.clusters,
 }
 MARKED = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
