@@ -7,8 +7,9 @@ process, in another one, and after a kill.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from s3c2.data import Preparation, preparation_from_json
 from s3c2.data.arrays import ArrayPreparation
-from s3c2.data.streams import Part, Stream
+from s3c2.data.streams import Stream
 from s3c2.data.tables import TablePreparation
 from s3c2.engine.inference import batch_size, outputs_of, ready_for
 from s3c2.engine.progress import Progress
@@ -82,32 +83,40 @@ class Labelling:
     model: Any
     stream: Stream
 
-    def blocks(self, part: Part, first: int) -> Iterator[Columns]:
-        """The labels of a part, block by block; its first row has this number among all rows."""
+    def blocks(self, numbers: Sequence[int]) -> Generator[tuple[int, Columns | DataError]]:
+        """The labels of parts, block by block, each with the number of its part.
+
+        Rows are read ahead, those of the next part, too. An error ends a part.
+        """
         rows = self.model._in_order(self.stream)
         network, size = self.model.network_, batch_size(rows)
         ready_for(network, rows.device)
-        for _, ids, x in rows.blocks([part]):
+        firsts = [self.stream.first_rows[number] for number in numbers]
+        for place, block in rows.blocks([self.stream.parts[number] for number in numbers]):
+            if isinstance(block, DataError):
+                yield numbers[place], block
+                continue
             some = [
-                top_of(outputs_of(network, x[start : start + size].to(rows.device), size))
-                for start in range(0, len(x), size)
+                top_of(outputs_of(network, block.x[start : start + size].to(rows.device), size))
+                for start in range(0, len(block.x), size)
             ]
-            yield label_columns(torch.cat(some).cpu().numpy(), ids, first)
-            first += len(x)
+            top = torch.cat(some).cpu().numpy()
+            yield numbers[place], label_columns(top, block.ids, firsts[place])
+            firsts[place] += len(top)
 
     def part(self, number: int) -> Columns:
         """The labels of one part."""
-        return _joined(list(self.blocks(self.stream.parts[number], self.stream.first_rows[number])))
+        return _joined([_sound(columns) for _, columns in self.blocks([number])])
 
     def into_table(self, add: Callable[[Columns], None], verbose: int) -> int:
         """Hand the labels of all rows to ``add``, block by block; how many rows there were."""
         done = 0
         with Progress("predicting", self.stream.n, verbose, per_second="rows") as progress:
-            for part, first in zip(self.stream.parts, self.stream.first_rows):
-                for columns in self.blocks(part, first):
-                    add(columns)
-                    done += len(columns["cluster"])
-                    progress.update(done)
+            for _, columns in self.blocks(range(len(self.stream.parts))):
+                columns = _sound(columns)
+                add(columns)
+                done += len(columns["cluster"])
+                progress.update(done)
         return done
 
     def into_folder(self, folder: PartsFolder, verbose: int, refused: Refused | None = None) -> int:
@@ -115,35 +124,47 @@ class Labelling:
 
         ``refused`` is told of a part that cannot be read, which is then left out.
         """
-        parts, firsts = self.stream.parts, self.stream.first_rows
+        sizes = [part.n_rows for part in self.stream.parts]
         missing = folder.missing()
-        done = 0
+        total = sum(sizes[number] for number in missing)
+        done, n_rows = 0, self.stream.n - total
         writing: Future[None] | None = None
-        total = sum(parts[number].n_rows for number in missing)
-        n_rows = self.stream.n - total
         with (
+            closing(self.blocks(missing)) as blocks,
             ThreadPoolExecutor(1) as writer,
             Progress("predicting", total, verbose, per_second="rows") as progress,
         ):
+            found = next(blocks, None)
             for number in missing:
-                some = []
-                try:
-                    for columns in self.blocks(parts[number], firsts[number]):
-                        some.append(columns)
-                        done += len(columns["cluster"])
+                some: list[Columns] = []
+                error: DataError | None = None
+                while found is not None and found[0] == number:
+                    if isinstance(found[1], DataError):
+                        error = found[1]
+                    else:
+                        some.append(found[1])
+                        done += len(found[1]["cluster"])
                         progress.update(done)
-                except DataError as error:
+                    found = next(blocks, None)
+                if error is not None:
                     if refused is None:
-                        raise
+                        raise error
                     refused(error)
                     continue
                 if writing is not None:
                     writing.result()  # an error of the last part, if there was one
                 writing = writer.submit(folder.write, number, _joined(some))
-                n_rows += parts[number].n_rows
+                n_rows += sizes[number]
             if writing is not None:
                 writing.result()
         return n_rows
+
+
+def _sound(columns: Columns | DataError) -> Columns:
+    """Labels; an error is raised."""
+    if isinstance(columns, DataError):
+        raise columns
+    return columns
 
 
 def columns_of(model: Any) -> tuple[str, ...]:

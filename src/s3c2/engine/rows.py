@@ -7,8 +7,8 @@ drawn: only the batch is made dense, scaled and turned into float32.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from s3c2.data.scaling import Scaling, check_scaled
 from s3c2.data.streams import Part, Stream
 from s3c2.engine.ahead import ahead
 from s3c2.engine.kernels.steps import has_kernels, take_rows
+from s3c2.errors import DataError
 
 RESIDENT_SHARE = 0.4  # of a GPU's free memory, for X
 PINNED_SHARE = 0.25  # of the host's free memory: torch rounds up to a power of two
@@ -142,6 +143,13 @@ class Rows:
         return torch.from_numpy(x).to(self.device).reshape(len(x), *self.shape)
 
 
+class RowBlock(NamedTuple):
+    """Some rows for a network, and their ids."""
+
+    ids: Any
+    x: Tensor
+
+
 class StreamedRows:
     """Rows that are read in order, as often as they are asked for, and are never all in memory.
 
@@ -166,17 +174,28 @@ class StreamedRows:
 
     def in_order(self, size: int) -> Iterator[Tensor]:
         """All rows from the first on, at most so many at a time."""
-        for _, _, x in self.blocks(self.stream.parts):
-            for start in range(0, len(x), size):
-                yield x[start : start + size].to(self.device)
+        for _, block in self.blocks(self.stream.parts):
+            if isinstance(block, DataError):
+                raise block
+            for start in range(0, len(block.x), size):
+                yield block.x[start : start + size].to(self.device)
 
-    def blocks(self, parts: Iterable[Part]) -> Iterator[tuple[Part, Any, Tensor]]:
-        """The blocks of some parts, read ahead: the part, the ids, and the rows for a network."""
-        read = ((part, block) for part in parts for block in self.stream.blocks_of(part))
-        return ahead(
-            (part, block.ids, self._tensor(block.X, part.source, block.first))
-            for part, block in read
-        )
+    def blocks(self, parts: Sequence[Part]) -> Iterator[tuple[int, RowBlock | DataError]]:
+        """The blocks of some parts, read ahead, each with the place of its part among them.
+
+        An error ends a part, and the next one is read.
+        """
+
+        def read() -> Iterator[tuple[int, RowBlock | DataError]]:
+            for place, part in enumerate(parts):
+                try:
+                    for block in self.stream.blocks_of(part):
+                        x = self._tensor(block.X, part.source, block.first)
+                        yield place, RowBlock(block.ids, x)
+                except DataError as error:
+                    yield place, error
+
+        return ahead(read())
 
     def _tensor(self, x: Any, source: str, first: int) -> Tensor:
         if self.scaling is not None:
