@@ -23,13 +23,16 @@ from s3c2.data import Preparation, preparation_from_json
 from s3c2.data.arrays import ArrayPreparation
 from s3c2.data.streams import Stream
 from s3c2.data.tables import TablePreparation
+from s3c2.engine.ahead import side_by_side
 from s3c2.engine.inference import batch_size, outputs_of, ready_for
 from s3c2.engine.progress import Progress
+from s3c2.engine.rows import RowBlock
 from s3c2.errors import DataError
 from s3c2.files.model_files import model_file
 from s3c2.files.parts_folder import PartsFolder
 
 Columns = dict[str, Any]
+Found = tuple[int, RowBlock | DataError]  # the place of a part, and what was read of it
 Refused = Callable[[DataError], None]
 DIGITS = 6  # of a probability
 
@@ -91,17 +94,25 @@ class Labelling:
         rows = self.model._in_order(self.stream)
         network, size = self.model.network_, batch_size(rows)
         ready_for(network, rows.device)
-        firsts = [self.stream.first_rows[number] for number in numbers]
-        for place, block in rows.blocks([self.stream.parts[number] for number in numbers]):
+
+        def labelled(found: Found) -> tuple[int, Any, Any]:
+            place, block = found
             if isinstance(block, DataError):
-                yield numbers[place], block
-                continue
+                return place, None, block
             some = [
                 top_of(outputs_of(network, block.x[start : start + size].to(rows.device), size))
                 for start in range(0, len(block.x), size)
             ]
-            top = torch.cat(some).cpu().numpy()
-            yield numbers[place], label_columns(top, block.ids, firsts[place])
+            return place, block.ids, torch.cat(some).cpu().numpy()
+
+        read = rows.blocks([self.stream.parts[number] for number in numbers])
+        beside = side_by_side(labelled, read) if rows.device.type == "cpu" else map(labelled, read)
+        firsts = [self.stream.first_rows[number] for number in numbers]
+        for place, ids, top in beside:
+            if isinstance(top, DataError):
+                yield numbers[place], top
+                continue
+            yield numbers[place], label_columns(top, ids, firsts[place])
             firsts[place] += len(top)
 
     def part(self, number: int) -> Columns:
