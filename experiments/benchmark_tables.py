@@ -43,11 +43,11 @@ def cost() -> str:
 def scale() -> str:
     """What past memory takes, and what was wanted of it."""
     found = pd.read_csv(RESULTS / "scale.csv")
-    lines = [
-        [row.measure, f"{row.rows:,} × {row.columns}", f"{row.wanted} {row.unit}",
-         f"{row.measured:,} {row.unit}" if row.measured >= 1000 else f"{row.measured:g} {row.unit}"]
-        for row in found.itertuples()
-    ]  # fmt: skip
+    lines = []
+    for row in found.itertuples():
+        measured = f"{row.measured:,.0f}" if row.measured >= 1000 else f"{row.measured:g}"
+        of = [row.measure, f"{row.rows:,} × {row.columns}", f"{row.wanted} {row.unit}"]
+        lines.append([*of, f"{measured} {row.unit}"])
     return markdown(["", "data", "goal", "measured"], lines)
 
 

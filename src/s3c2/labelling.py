@@ -89,7 +89,8 @@ class Labelling:
     def blocks(self, numbers: Sequence[int]) -> Generator[tuple[int, Columns | DataError]]:
         """The labels of parts, block by block, each with the number of its part.
 
-        Rows are read ahead, those of the next part, too. An error ends a part.
+        Rows are read ahead, those of the next part, too. Where a part cannot be read, an error is
+        the last that comes of it. A network of the library takes several blocks at a time on a CPU.
         """
         rows = self.model._in_order(self.stream)
         network, size = self.model.network_, batch_size(rows)
@@ -105,26 +106,28 @@ class Labelling:
             ]
             return place, block.ids, torch.cat(some).cpu().numpy()
 
-        read = rows.blocks([self.stream.parts[number] for number in numbers])
-        beside = side_by_side(labelled, read) if rows.device.type == "cpu" else map(labelled, read)
-        firsts = [self.stream.first_rows[number] for number in numbers]
-        for place, ids, top in beside:
-            if isinstance(top, DataError):
-                yield numbers[place], top
-                continue
-            yield numbers[place], label_columns(top, ids, firsts[place])
-            firsts[place] += len(top)
+        several = rows.device.type == "cpu" and isinstance(self.model.network, str)
+        every_first = self.stream.first_rows
+        firsts = [every_first[number] for number in numbers]
+        with closing(rows.blocks([self.stream.parts[number] for number in numbers])) as read:
+            work = side_by_side(labelled, read) if several else map(labelled, read)
+            for place, ids, top in work:
+                if isinstance(top, DataError):
+                    yield numbers[place], top
+                    continue
+                yield numbers[place], label_columns(top, ids, firsts[place])
+                firsts[place] += len(top)
 
     def part(self, number: int) -> Columns:
         """The labels of one part."""
-        return _joined([_sound(columns) for _, columns in self.blocks([number])])
+        return _joined([_or_raise(columns) for _, columns in self.blocks([number])])
 
     def into_table(self, add: Callable[[Columns], None], verbose: int) -> int:
         """Hand the labels of all rows to ``add``, block by block; how many rows there were."""
         done = 0
         with Progress("predicting", self.stream.n, verbose, per_second="rows") as progress:
             for _, columns in self.blocks(range(len(self.stream.parts))):
-                columns = _sound(columns)
+                columns = _or_raise(columns)
                 add(columns)
                 done += len(columns["cluster"])
                 progress.update(done)
@@ -171,7 +174,7 @@ class Labelling:
         return n_rows
 
 
-def _sound(columns: Columns | DataError) -> Columns:
+def _or_raise(columns: Columns | DataError) -> Columns:
     """Labels; an error is raised."""
     if isinstance(columns, DataError):
         raise columns

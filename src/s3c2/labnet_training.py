@@ -50,7 +50,7 @@ from s3c2.threshold import (
 if TYPE_CHECKING:
     from s3c2.labnet import LabNet
 
-CODE_LAYERS = (500, 500, 2000, 10)  # of the autoencoder whose code has neighbours, too
+CODE_LAYERS = (500, 500, 2000, 10)  # of the autoencoder in whose code neighbours are looked for
 CODE_BATCH = 256
 CODE_EPOCHS = 50  # at most
 CODE_STEPS = 5000  # at most

@@ -58,7 +58,8 @@ def test_predict_on_the_same_raw_data_gives_the_labels_of_fit(fitted, tmp_path):
 
 def test_predict_reports_as_json(fitted, tmp_path):
     result = fitted.run("predict", "out", "data.csv", "-o", tmp_path / "x.csv", "--json")
-    assert json.loads(result.stdout) == {"rows": 60, "output": str(tmp_path / "x.csv")}
+    out = str(tmp_path / "x.csv")
+    assert json.loads(result.stdout) == {"rows": 60, "output": out, "ids_twice": 0}
     assert fitted.run("predict", "out", "data.csv", "--json").exit_code == 2
 
 

@@ -51,7 +51,7 @@ def test_a_folder_becomes_parts_in_order(fitted, parts, small_parts, tmp_path):
     out = tmp_path / "labels"
     result = fitted.run("predict", "out", parts, "-o", out, "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout) == {"rows": 60, "output": str(out)}
+    assert json.loads(result.stdout) == {"rows": 60, "output": str(out), "ids_twice": 0}
     assert sorted(path.name for path in out.glob("*.parquet")) == [
         f"part-{number:05d}.parquet" for number in range(6)
     ]

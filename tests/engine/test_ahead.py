@@ -1,4 +1,6 @@
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 import torch
@@ -15,6 +17,8 @@ def test_items_share_the_threads_of_torch():
     torch.set_num_threads(6)
     try:
         assert set(side_by_side(lambda _: torch.get_num_threads(), range(9), most=3)) == {2}
+        with ThreadPoolExecutor(1) as later:
+            assert later.submit(torch.get_num_threads).result() == 6
         assert torch.get_num_threads() == 6
     finally:
         torch.set_num_threads(before)
@@ -30,6 +34,14 @@ def test_an_error_is_raised_and_threads_end(how):
     n_threads = threading.active_count()
     with pytest.raises(OSError, match="gone"):
         list(how(items()))
+    assert threading.active_count() == n_threads
+
+
+def test_an_error_in_the_work_ends_the_reading():
+    n_threads = threading.active_count()
+    items = ahead(["1", "x", *"23456789"])
+    with closing(items), pytest.raises(ValueError, match="'x'"):
+        list(side_by_side(int, items))
     assert threading.active_count() == n_threads
 
 

@@ -93,7 +93,7 @@ def number_or_word(value: str) -> float | str:
 @click.option(
     "--no-autoencoder",
     is_flag=True,
-    help="Look for neighbours in the rows alone, not in an autoencoder's code too: faster.",
+    help="Look for neighbours in the rows as they are, not in the code of an autoencoder: faster.",
 )
 @click.option(
     "--cache",

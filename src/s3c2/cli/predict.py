@@ -120,27 +120,27 @@ def predict(
         return
     if as_json:
         left = {"left_out": len(left_out.errors)} if skip_damaged else {}
-        twice = {"ids_twice": ids_twice} if ids_twice else {}
-        print_json({"rows": n_rows, "output": str(out), **left, **twice})
+        print_json({"rows": n_rows, "output": str(out), **left, "ids_twice": ids_twice})
     say(f"{n_rows:,} rows written to {out}{left_out.in_words()}.", quiet=quiet or as_json)
 
 
-def _ids_twice(stream: Stream, skip_damaged: bool, verbose: int, quiet: bool) -> int:
-    """Say beforehand which ids stand on several rows; how many there are, as far as is known.
+def _ids_twice(stream: Stream, skip_damaged: bool, verbose: int, quiet: bool) -> int | None:
+    """Say beforehand which ids stand on several rows; how many there are.
 
     Rows are labelled one by one, so that this is no error; but labels cannot be joined by such ids.
+    None where there are no ids, or too many to compare.
     """
     from s3c2.stream_ids import doubles
 
     if not stream.has_ids:
-        return 0
+        return None
     if stream.n > MOST_IDS:
         say(
             f"{stream.n:,} ids are too many to look for those that come twice: make sure that "
             "they do not before you join labels by id.",
             quiet=quiet,
         )
-        return 0
+        return None
     found = doubles(stream, verbose, skip_damaged)
     if found is None:
         return 0

@@ -208,7 +208,7 @@ def _pieces(fragment: Any) -> Iterator[tuple[Any, int, int]]:
     some: list[int] = []
     first = n_rows = 0
     for group in groups:
-        if some and n_rows + group.num_rows > PART_ROWS:
+        if n_rows and n_rows + group.num_rows > PART_ROWS:
             yield fragment.subset(row_group_ids=some), n_rows, first
             some, first, n_rows = [], first + n_rows, 0
         some.append(group.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ U = TypeVar("U")
 WAITING = 0.1  # seconds between two looks at whether anyone still wants the items
 
 
-def ahead(items: Iterable[T], most: int = 2) -> Iterator[T]:
+def ahead(items: Iterable[T], most: int = 2) -> Generator[T]:
     """The same items, of which up to ``most`` are made before they are asked for.
 
     An error in making one is raised where the item would have come.
@@ -58,24 +58,26 @@ def ahead(items: Iterable[T], most: int = 2) -> Iterator[T]:
         thread.join()
 
 
-def side_by_side(work: Callable[[T], U], items: Iterable[T], most: int = 4) -> Iterator[U]:
-    """The results of some work on items, in their order, of which up to ``most`` are under way.
+def side_by_side(work: Callable[[T], U], items: Iterable[T], most: int = 4) -> Generator[U]:
+    """The results of some work on items, in their order, of which some are under way at a time.
 
-    They share torch's threads: the fewer work on one item, the less they wait for each other.
+    They are ``most`` or fewer, and have equal shares of torch's threads: the fewer threads work on
+    one item, the less they wait for each other.
     """
     threads = torch.get_num_threads()
-    most = min(most, threads)
+    n = max(k for k in range(1, min(most, threads) + 1) if threads % k == 0)
     waiting: deque[Future[U]] = deque()
-    with ThreadPoolExecutor(
-        most, initializer=torch.set_num_threads, initargs=(threads // most,)
-    ) as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > most:
+    try:
+        with ThreadPoolExecutor(n, "s3c2", torch.set_num_threads, (threads // n,)) as pool:
+            try:
+                for item in items:
+                    waiting.append(pool.submit(work, item))
+                    if len(waiting) > n:
+                        yield waiting.popleft().result()
+                while waiting:
                     yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for one in waiting:
-                one.cancel()
+            finally:
+                for one in waiting:
+                    one.cancel()
+    finally:
+        torch.set_num_threads(threads)  # threads that begin later take the number set last

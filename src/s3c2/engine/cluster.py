@@ -132,7 +132,8 @@ def spread(
 
 def versions() -> dict[str, str]:
     """What must be the same on all nodes for the same results."""
-    return {"s3c2": __version__, "torch": torch.__version__}
+    release = torch.__version__.split("+")[0]  # builds for CPUs and for GPUs go together
+    return {"s3c2": __version__, "torch": release}
 
 
 def other_versions(asked: Mapping[str, str]) -> str:

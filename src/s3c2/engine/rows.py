@@ -7,7 +7,7 @@ drawn: only the batch is made dense, scaled and turned into float32.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,7 +180,7 @@ class StreamedRows:
             for start in range(0, len(block.x), size):
                 yield block.x[start : start + size].to(self.device)
 
-    def blocks(self, parts: Sequence[Part]) -> Iterator[tuple[int, RowBlock | DataError]]:
+    def blocks(self, parts: Sequence[Part]) -> Generator[tuple[int, RowBlock | DataError]]:
         """The blocks of some parts, read ahead, each with the place of its part among them.
 
         An error ends a part, and the next one is read.

@@ -291,6 +291,7 @@ class Project:
             _ = opinions.view.same, opinions.view.near, opinions.view.typical  # before the lock
         with self._lock:
             self.problem = problem
+            self._corrected |= problem is not None  # the next answer tries again
             self.n_trainings += 1
             self._look_at_opinions(opinions)
         if problem is None:
