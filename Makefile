@@ -33,7 +33,7 @@ tests: $(READY) ## the tests alone, but for the slow ones
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
 
 slow: $(READY) ## the tests that start clusters and kill processes, or take long for another reason
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow tests
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m slow tests
 
 format: $(READY) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .

@@ -105,6 +105,7 @@ def test_it_writes_the_rows_of_the_kept_table(script, benchmark, tmp_path, monke
         assert [float(d) for d in differences if d] == [0.0, 0.0]
 
 
+@pytest.mark.xdist_group("ray")
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of what Ray leaves behind when it stops
 def test_workers_of_ray_are_compared_with_one_process(benchmark, tmp_path, monkeypatch):

@@ -43,7 +43,11 @@ from ray.scripts.scripts import main
 main()
 """
 # What Ray leaves behind when it stops is not ours to mend.
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.slow,
+    pytest.mark.xdist_group("ray"),  # one Ray at a time
+]
 
 
 @pytest.fixture(scope="module")

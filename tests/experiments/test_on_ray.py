@@ -11,7 +11,11 @@ from experiments import command_line, ledger
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # listens on this machine alone
 pytest.importorskip("ray", reason="needs the extra ray")
 # What Ray leaves behind when it stops is not ours to mend.
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.slow,
+    pytest.mark.xdist_group("ray"),  # one Ray at a time
+]
 
 OF_A_START = ("seconds_per_run", "device")
 

@@ -40,8 +40,6 @@ def connected(address: str | None = None) -> Iterator[None]:
     """
     if address is None:  # Ray would listen on all interfaces, unless it is told that it is alone
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    else:  # it would try for longer, also where it is refused
-        os.environ.setdefault("RAY_gcs_server_port_wait_time_s", str(CONNECT_SECONDS))
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what it says of its own workings
     ray = ray_package()
     if ray.is_initialized():
@@ -56,7 +54,8 @@ def connected(address: str | None = None) -> Iterator[None]:
             if address is None:
                 ray.init("local", **quiet, include_dashboard=False)
             else:
-                ray.init(address, **quiet)
+                with _waiting_briefly():
+                    ray.init(address, **quiet)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         raise _not_connected(ray, address, error) from None
     ray.data.DataContext.get_current().enable_progress_bars = False
@@ -64,6 +63,19 @@ def connected(address: str | None = None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _waiting_briefly() -> Iterator[None]:
+    """Let Ray try for some seconds alone to reach a cluster, also where it is refused."""
+    name = "RAY_gcs_server_port_wait_time_s"
+    before = os.environ.get(name)
+    os.environ.setdefault(name, str(CONNECT_SECONDS))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
 
 
 @contextmanager
