@@ -15,7 +15,9 @@ from s3c2.labnet_training import LabNetResult
 from s3c2.pairs import AllPairs, LabelledPairs, RandomPairs
 
 CPU = torch.device("cpu")
-EQUATION_3 = {"start": "random", "smoothing": 0, "batch_points": None}  # and nothing else
+EQUATION_3 = {  # and nothing else
+    "start": "random", "smoothing": 0, "labels_worth": None, "batch_points": None,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,29 @@ def test_step_loss_is_equation_3_over_links_and_labelled_pairs(blobs, labnet):
         total += 1 - p[i] @ p[j] if same else p[i] @ p[j]
         weight += 1
     assert kept[0] == pytest.approx(total / weight, rel=1e-5)
+
+
+def test_given_links_count_by_their_likelihood_beside_the_labelled_pairs(blobs, labnet):
+    """One step, recomputed pair by pair: 30 links weigh 30 / (30 + 90) of the labelled pairs."""
+    X, y = blobs
+    links = Links.from_labels(y, 30, random_state=0)
+    kept = []
+    clunet = CluNet(
+        3, layers=(8, 4), steps=1, batch_pairs=40, learning_rate=1e-12,
+        **EQUATION_3 | {"labels_worth": 90}, random_state=0, verbose=0,
+        callbacks=lambda step: kept.append({k: float(v) for k, v in step.terms.items()}),
+    ).fit(X, links=links, labnet=labnet)  # fmt: skip
+    p = clunet.predict_proba(X).astype(np.float64)
+    of_must = [-np.log(p[a] @ p[b]) for a, b in links.must]
+    of_cannot = [-np.log(1 - p[a] @ p[b]) for a, b in links.cannot]
+    batch = labelled_pairs(clunet, labnet, links, X, random_pairs(clunet, 40)).draw(0)
+    of_pairs = [
+        1 - p[i] @ p[j] if same else p[i] @ p[j]
+        for i, j, same in zip(batch.a[0], batch.b[0], batch.same[0])
+    ]
+    assert kept[0]["links"] == pytest.approx(np.mean(of_must + of_cannot), rel=1e-5)
+    assert kept[0]["pairs"] == pytest.approx(np.mean(of_pairs), rel=1e-5)
+    assert kept[0]["loss"] == pytest.approx(kept[0]["pairs"] + kept[0]["links"] / 4, rel=1e-5)
 
 
 def test_labnet_is_frozen(blobs, blob_links, labnet):

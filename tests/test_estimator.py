@@ -172,7 +172,7 @@ class TestDefault:
         assert list(dict.fromkeys(stages)) == ["autoencoder", "labnet", "clunet start", "clunet"]
         assert stages.count("autoencoder") == 50
         assert set(model.history_["labnet"]) == {"loss", "contrastive", "attraction", "repulsion"}
-        assert set(model.history_["clunet"]) == {"loss", "pairs", "smoothness"}
+        assert set(model.history_["clunet"]) == {"loss", "pairs", "links", "smoothness"}
 
 
 class TestRefit:

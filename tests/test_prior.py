@@ -212,7 +212,7 @@ def test_smoothing_makes_posteriors_smooth(blobs, blob_links):
         model = S3C2(3, **QUICK).set_params(clunet__smoothing=weight, clunet__steps=150)
         p = model.fit(X, links=blob_links).predict_proba(X)
         noise = np.random.default_rng(0).normal(size=X.shape).astype(np.float32)
-        q = model.predict_proba(X + 0.5 * noise)
+        q = model.predict_proba(X + 1.5 * noise)
         return np.abs(p - q).sum(1).mean()
 
     assert roughness(3.0) < roughness(0.0)

@@ -10,7 +10,14 @@ from torch import nn
 from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
 from s3c2.engine.rows import Rows
 from s3c2.prior import find_neighbours, neighbours_of
-from s3c2.suspicion import Suspicion, doubts_of_links, trusted, undoubted
+from s3c2.suspicion import (
+    Suspicion,
+    doubts_of_links,
+    late_trust_of,
+    trust_of,
+    trusted,
+    undoubted,
+)
 
 SETTINGS = {
     "labnet": LabNet(steps=300), "clunet": CluNet(steps=150), "layers": (32, 16),
@@ -71,10 +78,12 @@ def test_they_do_little_harm(fitted, many):
 
 def test_they_lose_weight_and_others_keep_it():
     links = Links(must=[(0, 1), (2, 3)], cannot=[(0, 2)], n_samples=4, must_weight=[1, 0.5])
-    found = trusted(links, np.array([0.9, 0.2, 0.0]))
+    found = trusted(links, trust_of(np.array([0.9, 0.2, 0.0])))
     assert found.must_weight == pytest.approx([1 - 0.9**4, 0.5 * (1 - 0.2**4)])
     assert found.cannot_weight == pytest.approx([1])
-    assert trusted(links, np.ones(3)).must_weight.min() > 0  # a weight of 0 would be no link
+    for trust in (trust_of, late_trust_of):
+        assert trust(np.ones(3)).min() > 0  # a weight of 0 would be no link
+        assert (trust(np.zeros(3)) == 1).all()
 
 
 def test_doubt_is_what_the_neighbours_say():

@@ -22,7 +22,7 @@ from s3c2.labnet_training import LabNetResult
 from s3c2.links import Links
 from s3c2.parameters import NETWORKS, check_choice, check_flag, check_memory, check_number
 from s3c2.reading import Reading
-from s3c2.surface import ClusterResult, LinkClusterer, usual_steps
+from s3c2.surface import ClusterResult, LinkClusterer
 
 CACHE_MEMORY = 2**27
 
@@ -48,19 +48,26 @@ class CluNet(LinkClusterer):
         Weight of KL(p(x) ‖ p(x + r)), where r is the change of x, within 0.3 of the distance to
         its last neighbour, that moves p most. It wants ``start="labnet"``: from random weights it
         may end in one cluster.
+    labels_worth : int or None, default=1000
+        As how many given links LabNet's labels count: n links weigh n / (n + 1000) of what labelled
+        pairs weigh, by their log-likelihood. None takes both as one in eq. (3), as in the paper.
     views : bool, default=True
         Show images a little shifted, turned and scaled, each time anew.
     dropout : float, default=0
         After each hidden layer.
     steps : int, optional
-        By default 800, and 2,500 for 5,000 rows or more.
+        By default 800, 2,500 for 5,000 rows or more, and 5,000 for 50,000 or more where the
+        network is a dense one.
     batch_links, batch_pairs : int, default=100 and 1000
-        Given links in a batch, and how many links the other pairs in it weigh as much as.
+        Given links and other pairs in a batch.
     batch_points : int or None, default=200
-        The other pairs are all pairs of so many random rows: the same loss in expectation as that
-        of random pairs, for far fewer rows through the network. None draws ``batch_pairs`` pairs.
+        The other pairs are all pairs of so many random rows, which together weigh as much as
+        ``batch_pairs``: the same loss in expectation as that of random pairs, for far fewer rows
+        through the network. None draws random pairs.
     optimizer : {"adam", "rmsprop"}, default="adam"
     learning_rate : float, default=1e-3
+    decay : bool, default=True
+        Let the learning rate fall to 0 over the second half of the training.
     cache_memory : int, default=2**27
         Bytes for LabNet's representation, which is computed once. If all rows do not fit, the
         random pairs are drawn from a uniform sample of as many rows as do.
@@ -83,6 +90,7 @@ class CluNet(LinkClusterer):
     n_restarts: int = 1
     start: str = "labnet"
     smoothing: float = 0.1
+    labels_worth: int | None = 1000
     views: bool = True
     dropout: float = 0.0
     steps: int | None = None
@@ -91,6 +99,7 @@ class CluNet(LinkClusterer):
     batch_points: int | None = 200
     optimizer: str = "adam"
     learning_rate: float = published.LEARNING_RATE
+    decay: bool = True
     cache_memory: int = CACHE_MEMORY
 
     @classmethod
@@ -103,6 +112,7 @@ class CluNet(LinkClusterer):
             scale=None,
             start="random",
             smoothing=0.0,
+            labels_worth=None,
             views=False,
             dropout=published.DROPOUT[network] if dropout is None else dropout,
             steps=how.n_steps(1),
@@ -111,6 +121,7 @@ class CluNet(LinkClusterer):
             batch_points=None,
             optimizer=how.optimizer,
             learning_rate=published.LEARNING_RATE,
+            decay=False,
         )
 
     def fit(
@@ -151,6 +162,7 @@ class CluNet(LinkClusterer):
         super()._check_parameters()
         check_choice(self, "start", ("random", "labnet"))
         check_number(self, "smoothing", 0)
+        check_number(self, "labels_worth", 0, optional=True)
         check_flag(self, "views")
         check_number(self, "dropout", 0, 0.99)
         check_number(self, "steps", 1, whole=True, optional=True)
@@ -159,6 +171,7 @@ class CluNet(LinkClusterer):
         check_number(self, "batch_points", 2, whole=True, optional=True)
         check_choice(self, "optimizer", tuple(OPTIMIZERS))
         check_number(self, "learning_rate", 0, LARGEST_RATE)
+        check_flag(self, "decay")
         check_number(self, "n_restarts", 1, whole=True)
         check_number(self, "cache_memory", 1, 2**62, whole=True)
 
@@ -181,9 +194,9 @@ class CluNet(LinkClusterer):
 
     def _training(self, n_rows: int) -> published.Training:
         """Batch, length and optimiser."""
-        steps = usual_steps(n_rows) if self.steps is None else int(self.steps)
+        steps = self._usual_steps(n_rows) if self.steps is None else int(self.steps)
         links, pairs = int(self.batch_links), int(self.batch_pairs)
-        return published.Training(links, pairs, steps, None, self.optimizer)
+        return published.Training(links, pairs, steps, None, self.optimizer, bool(self.decay))
 
     def _build_network(self, shape: tuple[int, ...], seed: int) -> nn.Module:
         return self._architecture(self.dropout).build_clusters(shape, int(self.n_clusters), seed)

@@ -27,8 +27,10 @@ from s3c2.labnet_training import LabNetResult
 from s3c2.links import Links
 from s3c2.pairs import (
     AllPairs,
+    Ends,
     GivenLinks,
     LabelledPairs,
+    PairBatch,
     PairSource,
     Pool,
     RandomPairs,
@@ -36,7 +38,7 @@ from s3c2.pairs import (
 )
 from s3c2.prior import Neighbours, find_neighbours, worst_change
 from s3c2.surface import ClusterResult, labels_of
-from s3c2.suspicion import undoubted
+from s3c2.suspicion import late_trust_of, trusted, undoubted
 
 if TYPE_CHECKING:
     from s3c2.clunet import CluNet
@@ -45,6 +47,7 @@ DrawsPairs = Callable[[int, Sequence[int], torch.device], PairSource]
 
 STAGE = 1  # LabNet's draws are those of stage 0
 JUDGED_PAIRS = 50_000
+LEAST_LIKELY = 1e-4  # a link may be: then it is given up
 NEIGHBORS = 10  # where the smoothing is not told by LabNet
 
 
@@ -71,6 +74,16 @@ class CluNetReplica:
         suspicion = self.labnet.suspicion
         return self.links if suspicion is None else undoubted(self.links, suspicion)
 
+    @property
+    def trusted_links(self) -> Links:
+        """The links with the weight that they have here."""
+        suspicion = self.labnet.suspicion
+        return (
+            self.links
+            if suspicion is None
+            else trusted(self.links, late_trust_of(suspicion.doubts))
+        )
+
 
 def fit_clunets(
     clunets: Sequence[CluNet],
@@ -92,9 +105,7 @@ def fit_clunets(
     pools = Pools(settings, rows_of_labnet or fitting.rows)
     groups: dict[int, list[CluNetReplica]] = {
         number: [
-            CluNetReplica(
-                labnet.links or links, derived_seed(seed, Purpose.STAGE, STAGE + r), labnet, seed
-            )
+            CluNetReplica(links, derived_seed(seed, Purpose.STAGE, STAGE + r), labnet, seed)
             for r in range(int(settings.n_restarts))
         ]
         for number, (labnet, links, seed) in enumerate(zip(labnets, fitting.links, fitting.seeds))
@@ -135,13 +146,18 @@ def train_clunets(
 
     def step_losses(some: Sequence[CluNetReplica], network: Stack) -> Losses:
         seeds = [replica.seed for replica in some]
-        given = GivenLinks([r.links for r in some], how.links, seeds, rows.device, fresh=True)
+        links = [r.trusted_links for r in some]
+        evened = prior is not None
+        given = GivenLinks(links, how.links, seeds, rows.device, fresh=True, evened=evened)
         pools.keep_only(some)
         labelled = pools.labelled(some, random_pairs(settings, how.pairs))
         twins = Twins(network, rows, seeds, views=settings.views)
+        pairs: AsOne | Beside = AsOne(given, labelled)
+        if settings.labels_worth is not None:
+            pairs = Beside(given, labelled, weights_of_links(links, float(settings.labels_worth)))
         if not settings.smoothing or prior is None:
-            return clustering_losses(twins, given, labelled)
-        return smooth_losses(twins, given, labelled, prior, float(settings.smoothing))
+            return clustering_losses(twins, pairs)
+        return smooth_losses(twins, pairs, prior, float(settings.smoothing))
 
     drawn = int(settings.batch_points or 2 * how.pairs)
     return train_cluster_networks(
@@ -150,33 +166,76 @@ def train_clunets(
     )  # fmt: skip
 
 
-def clustering_losses(twins: Twins, links: PairSource, labelled: PairSource) -> Losses:
-    """Step → eq. (3) over the pairs of both sources."""
+class AsOne:
+    """Eq. (3) over the given links and the labelled pairs of a step together, as published."""
+
+    def __init__(self, links: PairSource, labelled: PairSource) -> None:
+        self.links, self.labelled = links, labelled
+
+    def draw(self, step: int | Tensor) -> list[PairBatch]:
+        return self.links.draw(step).joined(self.labelled.draw(step))
+
+    def terms(self, batches: Sequence[PairBatch], ends: Sequence[Ends]) -> dict[str, Tensor]:
+        return {"loss": misclassification(batches, ends)}
+
+
+class Beside:
+    """Eq. (3) over the labelled pairs, and beside it the log-likelihood of the given links.
+
+    A label may be wrong, and eq. (3) forgives that: no pair counts for more than 1. A link that
+    somebody gave counts the more, the less the clusters agree with it.
+
+    Parameters
+    ----------
+    links, labelled : PairSource
+    weight : of the given links against the labelled pairs, (replicas,)
+    """
+
+    def __init__(self, links: GivenLinks, labelled: PairSource, weight: Sequence[float]) -> None:
+        self.links, self.labelled = links, labelled
+        self.weight = torch.tensor(weight, device=links.n.device)
+
+    def draw(self, step: int | Tensor) -> list[PairBatch]:
+        return [self.links.draw(step), self.labelled.draw(step)]
+
+    def terms(self, batches: Sequence[PairBatch], ends: Sequence[Ends]) -> dict[str, Tensor]:
+        given, p_same = batches[0], batches[0].same_probability(ends[0].out)
+        links = losses.link_likelihood(p_same, given.same, given.weight, LEAST_LIKELY)
+        pairs = misclassification(batches[1:], ends[1:])
+        return {"loss": pairs + self.weight * links, "pairs": pairs, "links": links}
+
+
+def weights_of_links(links: Sequence[Links], labels_worth: float) -> list[float]:
+    """How much the given links count, where the labelled pairs count 1: more, if they are more."""
+    return [one.n_links / max(one.n_links + labels_worth, 1) for one in links]
+
+
+def clustering_losses(twins: Twins, pairs: AsOne | Beside) -> Losses:
+    """Step → the loss of the pairs."""
 
     def losses_of(step: int | Tensor) -> dict[str, Tensor]:
-        batches = links.draw(step).joined(labelled.draw(step))
-        return {"loss": misclassification(batches, twins(step, *batches))}
+        batches = pairs.draw(step)
+        return pairs.terms(batches, twins(step, *batches))
 
     return losses_of
 
 
-def smooth_losses(
-    twins: Twins, links: PairSource, labelled: PairSource, prior: Neighbours, weight: float
-) -> Losses:
-    """Step → eq. (3), and how far small changes of rows move their posteriors.
+def smooth_losses(twins: Twins, pairs: AsOne | Beside, prior: Neighbours, weight: float) -> Losses:
+    """Step → the loss of the pairs, and how far small changes of rows move their posteriors.
 
     The second is KL(p(x) ‖ p(x + r)), where r is the change within the radius of x that moves p
     most.
     """
 
     def losses_of(step: int | Tensor) -> dict[str, Tensor]:
-        batches = links.draw(step).joined(labelled.draw(step))
+        batches = pairs.draw(step)
         ends = twins(step, *batches)
-        pairs = misclassification(batches, ends)
+        terms = pairs.terms(batches, ends)
         (_, rows), ((_, x), (_, p)) = batches[-1].twins, ends[-1]
         moved = worst_change(twins.network, x, p, prior.radius[rows], losses.divergence_of)
         apart = losses.divergence_of(p.detach(), twins.network.without_dropout(moved)).mean(1)
-        return {"loss": pairs + weight * apart, "pairs": pairs, "smoothness": apart}
+        loss = terms["loss"] + weight * apart
+        return {"pairs": terms["loss"], **terms, "loss": loss, "smoothness": apart}
 
     return losses_of
 
@@ -249,7 +308,7 @@ def _best(
         judged = pools.labelled([replica], judged_pairs)
         pair_losses = np.array(
             [
-                pair_loss(one.network, rows, replica.links, judged) if ok else np.nan
+                pair_loss(one.network, rows, replica.trusted_links, judged) if ok else np.nan
                 for one, ok in zip(restarts, good)
             ]
         )

@@ -76,6 +76,7 @@ def train_cluster_networks(
             steps=[steps] * len(some),
             optimizer=how.optimizer,
             learning_rate=learning_rate,
+            decay=how.decay,
             foreign_seed=derived_seed(some[0].seed, Purpose.STAGE) if own else None,
             part=part,
             capturable=rows.settle(precision) and not own,

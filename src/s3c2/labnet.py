@@ -39,7 +39,7 @@ from s3c2.parameters import (
 )
 from s3c2.reading import Reading
 from s3c2.sampled import Sampled
-from s3c2.surface import LinkEstimator, usual_steps
+from s3c2.surface import LinkEstimator
 from s3c2.suspicion import Suspicion
 
 
@@ -99,11 +99,15 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         for an own network.
     epochs, steps : int, optional
         Length of training, in walks through the links or in steps; ``steps`` wins. By default
-        800 steps, and 2,500 for 5,000 rows or more.
+        800 steps, 2,500 for 5,000 rows or more, and 5,000 for 50,000 or more where the network is
+        a dense one.
     batch_links, batch_pairs : int
         Given links, and random pairs for the reconstruction, in a batch; by default 256 and 200.
     optimizer : {"adam", "rmsprop"}, default="adam"
     learning_rate : float, default=1e-3
+    decay : bool, default=True
+        Let the learning rate fall to 0 over the second half of the training, so that it ends where
+        it is and not where the last batches pull it. With ``epochs`` it stays as it is.
     network, layers, scale, contradictions, device, precision, random_state, verbose, callbacks,
     checkpoint
         As in S3C2. Inside S3C2 they are those of S3C2.
@@ -155,6 +159,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     batch_pairs: int = 200
     optimizer: str = "adam"
     learning_rate: float = published.LEARNING_RATE
+    decay: bool = True
 
     @classmethod
     def as_published(
@@ -183,6 +188,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             batch_pairs=how.pairs or cls.batch_pairs,
             optimizer=how.optimizer,
             learning_rate=published.LEARNING_RATE,
+            decay=False,
         )
 
     def fit(
@@ -289,6 +295,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             check_number(self, name, 1, whole=True)
         check_choice(self, "optimizer", tuple(OPTIMIZERS))
         check_number(self, "learning_rate", 0, LARGEST_RATE)
+        check_flag(self, "decay")
 
     @property
     def _needs_links(self) -> bool:
@@ -314,12 +321,14 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
     def _training(self, n_rows: int) -> published.Training:
         """Batch, length and optimiser."""
+        steps = self._usual_steps(n_rows) if self.steps is self.epochs is None else self.steps
         return published.Training(
             links=int(self.batch_links),
             pairs=int(self.batch_pairs) if self.semi_supervised else 0,
-            steps=usual_steps(n_rows) if self.steps is self.epochs is None else whole(self.steps),
+            steps=whole(steps),
             epochs=whole(self.epochs),
             optimizer=self.optimizer,
+            decay=bool(self.decay) and steps is not None,  # as many steps for all of a stack
         )
 
     def _encoder_architecture(self) -> Architecture:

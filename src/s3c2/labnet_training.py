@@ -39,7 +39,7 @@ from s3c2.networks import committee_of
 from s3c2.pairs import GivenLinks, Twins
 from s3c2.pretraining import Pretraining, pretrained_autoencoder
 from s3c2.prior import Neighbours, find_neighbours
-from s3c2.suspicion import Suspicion, Trust, trusted
+from s3c2.suspicion import Suspicion, Trust, trust_of, trusted
 from s3c2.threshold import (
     Fold,
     choose_threshold,
@@ -333,7 +333,9 @@ def _train_alike(
 
     def task(some: Sequence[LabNetReplica], stacks: dict[str, Stack], part: str) -> Task:
         seeds = [replica.seed for replica in some]
-        given = GivenLinks([r.links for r in some], n_links, seeds, rows.device)
+        links = [r.links for r in some]
+        evened = prior is not None
+        given = GivenLinks(links, n_links, seeds, rows.device, evened=evened)
         steps = [how.n_steps(n) for n in given.steps_per_epoch]
         own_decoder = settings.semi_supervised and settings.decoder is not None
         own = isinstance(settings.network, nn.Module) or own_decoder
@@ -344,7 +346,6 @@ def _train_alike(
         if prior is not None:
             parts.append(FromNeighbours(settings, twins, prior))
             if rows.n > 2 * int(settings.neighbors):  # otherwise neighbours are most of the rows
-                links = [r.links for r in some]
                 trust = Trust(given, links, stacks["encoder"], rows, prior, steps)
                 judged.update({id(r): Judgement(trust, i) for i, r in enumerate(some)})
                 trained["trust"], before = trust, trust.before
@@ -360,6 +361,7 @@ def _train_alike(
             steps=steps,
             optimizer=how.optimizer,
             learning_rate=settings.learning_rate,
+            decay=how.decay,
             foreign_seed=derived_seed(seeds[0], Purpose.STAGE, 0) if own else None,
             part=part,
             capturable=rows.settle(precision) and not own,
@@ -388,4 +390,4 @@ def judgement_of(found: Judgement | None, links: Links) -> tuple[Suspicion | Non
     doubts = None if found is None else found.trust.doubts_of(found.number)
     if doubts is None or links.n_links == 0:
         return None, None
-    return Suspicion.of(links, doubts), trusted(links, doubts)
+    return Suspicion.of(links, doubts), trusted(links, trust_of(doubts))

@@ -61,6 +61,7 @@ class Training:
     steps : number of steps, or None where ``epochs`` says it
     epochs : walks through all links, used where ``steps`` is None
     optimizer : "adam" or "rmsprop"
+    decay : whether the learning rate falls to 0 over the second half of the steps
     """
 
     links: int
@@ -68,6 +69,7 @@ class Training:
     steps: int | None
     epochs: int | None
     optimizer: str
+    decay: bool = False
 
     def changed(
         self,
@@ -86,6 +88,7 @@ class Training:
             steps=self.steps if keep_length else _int(steps),
             epochs=self.epochs if keep_length or steps is not None else _int(epochs),
             optimizer=optimizer or self.optimizer,
+            decay=self.decay,
         )
 
     def n_steps(self, steps_per_epoch: int) -> int:

@@ -23,7 +23,7 @@ from s3c2.pairs import GivenLinks
 from s3c2.prior import Neighbours, neighbours_of
 
 AT_A_TIME = 4096  # links
-POWER = 4  # of doubt: links that are hardly doubted keep their weight
+POWER = 4  # of doubt, and of trust
 LEAST_WEIGHT = 1e-3
 DOUBTED = 0.5  # from here on a link is more likely wrong than right
 
@@ -111,13 +111,17 @@ def undoubted(links: Links, suspicion: Suspicion) -> Links:
 
 
 def trust_of(doubts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of its weight that a doubted link keeps."""
+    """The share of its weight that a doubted link keeps while LabNet still learns."""
     return np.maximum(1 - doubts**POWER, LEAST_WEIGHT)
 
 
-def trusted(links: Links, doubts: NDArray[np.float64]) -> Links:
-    """The links with less weight where they are doubted."""
-    trust = trust_of(doubts)
+def late_trust_of(doubts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share that it keeps afterwards: links that are hardly doubted speak for the others."""
+    return np.maximum((1 - doubts) ** POWER, LEAST_WEIGHT)
+
+
+def trusted(links: Links, trust: NDArray[np.float64]) -> Links:
+    """The links with the share of their weight that they keep."""
     return Links(
         must=links.must,
         cannot=links.cannot,

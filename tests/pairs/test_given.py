@@ -49,6 +49,25 @@ def test_labels_and_weights_stay_with_their_links():
         assert torch.equal(pairs.weight[real], torch.where(gap == 200, 1.0, 0.5)[real])
 
 
+@pytest.mark.parametrize(("n_must", "n_cannot", "ratio"), [(4, 36, 3), (36, 4, 1 / 3), (8, 8, 1)])
+def test_a_kind_of_link_may_count_with_the_root_of_its_number(n_must, n_cannot, ratio):
+    links = Links(
+        must=[(i, i + 200) for i in range(n_must)],
+        cannot=[(i, i + 300) for i in range(n_cannot)],
+        n_samples=400,
+    )
+    batch = GivenLinks([links], n_must + n_cannot, [0], evened=True).draw(0)
+    of_must, of_cannot = (float(batch.weight[batch.same == kind].sum()) for kind in (1, 0))
+    assert of_cannot == pytest.approx(ratio * of_must, rel=1e-5)
+    assert of_must + of_cannot == pytest.approx(links.n_links, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["must", "cannot"])
+def test_links_of_one_kind_have_nothing_to_be_evened_with(kind):
+    links = Links(**{kind: [(0, 1), (2, 3)]}, n_samples=4)
+    assert (GivenLinks([links], 2, [0], evened=True).draw(0).weight == 1).all()
+
+
 def test_links_meet_each_other_in_batches_as_in_a_shuffle():
     """Every pair of links shares a batch about equally often."""
     n, batch, epochs = 40, 10, 1000

@@ -29,8 +29,9 @@ def train(task: Task, run: FitRun) -> list[History]:
     """Train the stacks in place and return each replica's loss terms at every step of its own."""
     on_gpu = task.device.type == "cuda"
     optimizer = new_optimizer(
-        task.optimizer, task.stacks.parameters(), task.learning_rate, task.device, len(task.steps)
-    )
+        task.optimizer, task.stacks.parameters(), task.learning_rate, task.device, len(task.steps),
+        task.decay,
+    )  # fmt: skip
     history: dict[str, Tensor] = {}
     name = f"{task.stage} {task.part}".strip()
     done, last = 0, max(task.steps)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -19,18 +19,29 @@ LARGEST_RATE = 1e37  # of learning: beyond, an optimiser's own numbers overflow
 VECTOR = 16  # numbers that a CPU's fused Adam handles at once
 
 
+def set_rate(optimizer: torch.optim.Optimizer, rate: float | Tensor) -> None:
+    """Let the optimiser take its next step with this learning rate."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].copy_(rate)  # where a captured step reads it
+        else:
+            group["lr"] = float(rate)
+
+
 def new_optimizer(
     name: str,
     parameters: Iterable[nn.Parameter],
     learning_rate: float,
     device: torch.device,
     replicas: int,
+    rate_changes: bool = False,
 ) -> torch.optim.Optimizer:
     """An optimiser of OPTIMIZERS, or SGD, for the parameters of so many replicas on this device.
 
     Adam is fused: one pass over its tensors instead of seven. On the CPU its fused kernel rounds
     the last partial vector differently. Parameters whose size is not a whole number of vectors take
     the plain form, so that a replica has the same bits wherever it lies in the stacked tensor.
+    A rate that `set_rate` changes lies on the GPU, where captured steps read it.
     """
     learning_rate = float(learning_rate)  # torch has no room for an int beyond 64 bits
     if name == SGD:
@@ -39,7 +50,8 @@ def new_optimizer(
     if device.type == "cuda":
         # Of the kind that a captured step can hold.
         how = {"fused": True} if name == "adam" else {}
-        return OPTIMIZERS[name](parameters, lr=learning_rate, capturable=True, **how)
+        rate = torch.tensor(learning_rate, device=device) if rate_changes else learning_rate
+        return OPTIMIZERS[name](parameters, lr=rate, capturable=True, **how)
     if name != "adam" or device.type != "cpu":
         return OPTIMIZERS[name](parameters, lr=learning_rate)
     groups: dict[bool, list[nn.Parameter]] = {True: [], False: []}

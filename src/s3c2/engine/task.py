@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from s3c2.engine.optimizers import set_rate
 from s3c2.engine.randomness import seed_torch
 from s3c2.engine.ranks import average_gradients
 
@@ -30,6 +31,8 @@ class Task:
         GPU the step is a tensor there, so that the whole step can be captured and replayed
     steps : number of steps of each replica; one that is done keeps its weights while others go on
     optimizer, learning_rate
+    decay : whether the rate falls to 0 over the second half of the steps; replicas that decay have
+        the same number of steps
     part : which part of the stage this is, if its replicas do not fit into one stack
     capturable : whether a step may be captured on a GPU: nothing in it comes from the host
     foreign_seed : seeds torch's own generators at every step, for the random layers of a user's
@@ -46,6 +49,7 @@ class Task:
     steps: Sequence[int]
     optimizer: str
     learning_rate: float
+    decay: bool = False
     foreign_seed: int | None = None
     part: str = ""
     capturable: bool = True
@@ -73,6 +77,8 @@ def train_step(
     if task.foreign_seed is not None:
         seed_torch(task.foreign_seed + step, task.device)
     now = step if counter is None else counter
+    if task.decay:
+        set_rate(optimizer, task.learning_rate * share_of_rate(now, max(task.steps)))
     terms = task.losses_at(step)(now)
     optimizer.zero_grad(set_to_none=True)
     # Replicas share nothing, so the gradient of the sum is each one's own gradient.
@@ -81,6 +87,12 @@ def train_step(
     silence(task, terms["loss"].detach())
     optimizer.step()
     return {name: term.detach() for name, term in terms.items()}
+
+
+def share_of_rate(step: int | Tensor, steps: int) -> float | Tensor:
+    """What is left of the learning rate at a step: all in the first half, then less and less."""
+    left = 2 * (1 - step / steps)
+    return left.clamp(max=1.0) if isinstance(left, Tensor) else min(1.0, left)
 
 
 def silence(task: Task, loss: Tensor) -> None:

@@ -37,6 +37,7 @@ class GivenLinks:
     seeds : one for each replica
     device : torch.device
     fresh : whether every batch starts an order of its own, rather than going on with the epoch
+    evened : whether a kind of link counts with the root of its number, not with its number
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class GivenLinks:
         device: torch.device | str = "cpu",
         *,
         fresh: bool = False,
+        evened: bool = False,
     ) -> None:
         self.batch = batch
         counts = [max(one.n_links, 1) for one in links]  # no link is one of weight 0
@@ -56,7 +58,10 @@ class GivenLinks:
             ends = np.concatenate([one.must, one.cannot])
             table[:2, row, : one.n_links] = ends.T
             table[2, row, : one.n_must] = 1
-            table[3, row, : one.n_links] = np.concatenate([one.must_weight, one.cannot_weight])
+            must, cannot = evened_weights(one.n_must, one.n_cannot) if evened else (1.0, 1.0)
+            table[3, row, : one.n_links] = np.concatenate(
+                [one.must_weight * must, one.cannot_weight * cannot]
+            )
         a, b, same, weight = torch.from_numpy(table).to(device)  # (replicas, longest) each
         self.a, self.b = a.long(), b.long()
         self.same, self.weight = same.float(), weight.float()
@@ -93,6 +98,17 @@ class GivenLinks:
         return PairBatch(
             self.a.gather(1, number), self.b.gather(1, number), self.same.gather(1, number), weight
         )
+
+
+def evened_weights(n_must: int, n_cannot: int) -> tuple[float, float]:
+    """Weights of must-links and of cannot-links, 1 in the mean of all.
+
+    Each kind counts with the root of its number: of nine times as many, three times as much.
+    """
+    if n_must == 0 or n_cannot == 0:
+        return 1.0, 1.0
+    scale = (n_must + n_cannot) / (math.sqrt(n_must) + math.sqrt(n_cannot))
+    return scale / math.sqrt(n_must), scale / math.sqrt(n_cannot)
 
 
 def _prime_to(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
