@@ -29,6 +29,8 @@ PARTS: dict[str, dict[str, Any]] = {
     "T = 0.3": {"labnet__threshold": 0.3},
     "CluNet not smoothed": {"clunet__smoothing": 0},
     "CluNet from random weights": {"clunet__start": "random"},
+    "links count as labels": {"clunet__labels_worth": None},
+    "the rate stays": {"labnet__decay": False, "clunet__decay": False},
     "LabNet smoothed": {"labnet__smoothing": 0.5},  # as it is on Reuters
     "LabNet not smoothed": {"labnet__smoothing": 0},  # as it is elsewhere
 }
