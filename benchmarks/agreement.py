@@ -21,7 +21,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from s3c2 import CluNet, LabNet, Links
-from s3c2.clunet_training import CluNetReplica, Pools, clustering_losses, random_pairs
+from s3c2.clunet_training import AsOne, CluNetReplica, Pools, clustering_losses, random_pairs
 from s3c2.engine.dropout import Dropout
 from s3c2.engine.loop import train
 from s3c2.engine.randomness import dropout_masks
@@ -189,7 +189,7 @@ def main() -> None:
 
     def clunet_by_library(network, n_steps):
         stack = Stack([network])
-        losses = clustering_losses(Twins(stack, rows, [SEED]), given, pairs)
+        losses = clustering_losses(Twins(stack, rows, [SEED]), AsOne(given, pairs))
         train_alone("clunet", stack, losses, n_steps, "adam")
         network.load_state_dict(stack.network(0).state_dict())
 

@@ -83,7 +83,7 @@ RIGHT = {
     "a module": {"labnet__decoder", "decoder"},
     "a flag": {
         "semi_supervised", "labnet__semi_supervised", "code", "labnet__code", "views",
-        "labnet__views", "clunet__views",
+        "labnet__views", "clunet__views", "decay", "labnet__decay", "clunet__decay",
     },
     "a word": {"columns.0", "id_column", "feature_names_in.0"},
     "negative": {"shift", "shift.0", "factor", "factor.0"},

@@ -23,7 +23,7 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float | Tensor) -> None:
     """Let the optimiser take its next step with this learning rate."""
     for group in optimizer.param_groups:
         if isinstance(group["lr"], Tensor):
-            group["lr"].copy_(rate)  # where a captured step reads it
+            group["lr"].copy_(torch.as_tensor(rate))  # where a captured step reads it
         else:
             group["lr"] = float(rate)
 
