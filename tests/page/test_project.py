@@ -52,6 +52,14 @@ def test_an_answer_sent_twice_counts_once(project):
     assert project.counts()["answers"] == 1
 
 
+def test_an_answer_that_was_changed_counts_once(project):
+    project.answer("Ann", "1", 0, 3, "same")
+    project.answer("Bob", "2", 0, 3, "same")
+    project.answer("Ann", "3", 0, 3, "different")
+    assert project.counts()["answers"] == 2
+    assert project.authors() == {"Bob": 1, "Ann": 1}
+
+
 def test_two_people_are_asked_different_things_and_undo_their_own(project):
     one, two = project.question("Ann"), project.question("Bob")
     assert one.pair != two.pair

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -228,19 +229,18 @@ class Project:
             return self.questions.signal()
 
     def counts(self) -> dict[str, int]:
-        """How many answers of each kind there are."""
+        """How many answers of each kind there are; one that was changed counts once."""
         with self._lock:
             known = self.questions.known
             return {
-                "answers": len(self.questions.history), "same": known.n_same,
+                "answers": len(self.last_words()), "same": known.n_same,
                 "different": known.n_different, "unsure": known.n_unsure,
             }  # fmt: skip
 
     def authors(self) -> dict[str, int]:
         """How many answers each person gave."""
         with self._lock:
-            names = [one.author for one in self.questions.history]
-            return {name: names.count(name) for name in dict.fromkeys(names)}
+            return dict(Counter(one.author for one in reversed(self.last_words())))
 
     def contradictions(self) -> list[list[Step]]:
         """Answers that exclude each other: "different", and the chain of "same" against it."""
