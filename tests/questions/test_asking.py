@@ -119,6 +119,20 @@ def test_questions_go_where_a_model_doubts():
     assert np.mean([doubtful[list(pair)].any() for pair in pairs]) > 0.5
 
 
+def test_a_row_is_compared_on_until_it_finds_its_group():
+    """The view knows nothing: three of four first answers are "different"."""
+    X, y = blobs(200, 4)
+    questions = Questions(X, 4)
+    posteriors = np.full((200, 4), 0.25, dtype=np.float32)
+    code = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+    questions.learn(View(questions.rows, posteriors, (code,), (5.0,)))
+    pairs = answered(questions, y, 80)
+    refused = {row for a, b in pairs if y[a] != y[b] for row in (a, b)}
+    in_groups = {row for rows in questions.known.members.values() if len(rows) > 1 for row in rows}
+    assert len(refused) > 20
+    assert len(refused - in_groups) <= 1  # the last row is not done yet
+
+
 def test_answers_that_contradict_each_other_do_not_end_the_questions():
     X, _ = blobs(40, 2)
     questions = Questions(X, 2)

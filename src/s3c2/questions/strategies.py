@@ -17,7 +17,7 @@ CURIOSITY = 0.2  # how much a row matters of which the model is sure
 CAUTION = 1.0  # how much it counts that a row has a good chance to find its group
 SURE = 1.1  # and the nearer the chance is to this, the less is learned from the answer
 MOST_COMPARED = 300  # rows that are compared with all groups
-WORTH_ASKING_ON = 0.4  # chance of the next group for a row that did not belong to the first
+WORTH_ASKING_ON = 0.02  # chance of the next group for a row that did not belong to those before
 LIKELY = 0.5  # chance from which two groups are compared at once
 MERGE_EVERY = 5  # rows are asked about until two groups are compared in any case
 PRIOR = (1.0, -0.15, -1.0)  # weights of what the view expects, of the distance, and a shift
@@ -71,8 +71,9 @@ class Informative:
     row to ask about is one that teaches most about others (rows that are near to it, doubtful, and
     not near to a row that was asked about), that has a fair chance to find its group, and of which
     this is not sure. It is compared with the group that it belongs to most probably, then with the
-    next: one of the two rows stays, and rows get links of both kinds. Between rows, two whole
-    groups are compared that may be the same.
+    next, until it has found its own: one of the two rows stays, and rows get links of both kinds.
+    The rows that are not where they seemed to be teach most, so they are not given up. Between
+    rows, two whole groups are compared that may be the same.
 
     What the model expects is corrected by the answers so far: a model that is too sure, or too
     timid, is heard accordingly.
