@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 MODEL, LABELS, REPORT = "model", "labels.csv", "report.html"
 LABELS_FOLDER = "labels"  # of data past memory
 CHECKPOINT = "checkpoint.safetensors"
+USUAL_STEPS = "800; 2,500 of 5,000 rows or more; 5,000 of 50,000 or more with a dense network"
 
 
 def number_or_word(value: str) -> float | str:
@@ -154,15 +155,13 @@ def number_or_word(value: str) -> float | str:
 @click.option(
     "--labnet-steps",
     type=click.IntRange(min=1),
-    help="Training steps of LabNet.  [default: 2,500; 800 of fewer than 5,000 rows; as "
-    "published 100 walks through the links, "
-    "convolutional 1,500]",
+    help=f"Training steps of LabNet.  [default: {USUAL_STEPS}; as published 100 walks through the "
+    "links, convolutional 1,500]",
 )
 @click.option(
     "--clunet-steps",
     type=click.IntRange(min=1),
-    help="Training steps of CluNet.  [default: 2,500; 800 of fewer than 5,000 rows; as "
-    "published 3,000]",
+    help=f"Training steps of CluNet.  [default: {USUAL_STEPS}; as published 3,000]",
 )
 @click.option(
     "--points",
