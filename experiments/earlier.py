@@ -8,7 +8,7 @@ alone.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
@@ -21,6 +21,7 @@ from experiments.method_changes import CHANGES, is_earlier
 from experiments.plots import TITLES, summary, table
 
 LEDGERS = ("dense", "uniform", "convolutional")
+OF_THE_DEFAULT = ("default", "default_images", "others", "wrong")
 # Versions of IDEC, the oldest first
 FIRST, SECOND, NOW = (
     "first: Student's t, pretrained by Adam",
@@ -29,10 +30,10 @@ FIRST, SECOND, NOW = (
 )
 
 
-def earlier_places() -> dict[str, list[str]]:
+def earlier_places(ledgers: Iterable[str] = LEDGERS) -> dict[str, list[str]]:
     """Method → where it has rows from before its change, how many, and which commits made them."""
     found: dict[str, list[str]] = {}
-    for name in LEDGERS:
+    for name in ledgers:
         rows = ledger.read(ledger.results_folder() / f"{name}.csv")
         for method in CHANGES:
             commits = [r["commit"] for r in rows if r["method"] == method and is_earlier(r)]
@@ -43,9 +44,10 @@ def earlier_places() -> dict[str, list[str]]:
     return found
 
 
-def earlier_rows() -> str:
+def earlier_rows(ledgers: Iterable[str] = LEDGERS) -> str:
     """Which rows are of versions before a change; empty if there are none."""
-    said = [f"{m} ({CHANGES[m].what}): {', '.join(p)}" for m, p in earlier_places().items()]
+    places = earlier_places(ledgers)
+    said = [f"{m} ({CHANGES[m].what}): {', '.join(p)}" for m, p in places.items()]
     begin = "These rows are of the version before a change, and are to be made anew."
     return f"{begin} {'; '.join(said)}.\n" if said else ""
 

@@ -25,7 +25,8 @@ import inspect
 import io
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,9 @@ import torch
 
 import s3c2
 from s3c2.engine.devices import device_name
+from s3c2.files.atomic import write_atomically
 
+from experiments.method_changes import is_earlier
 from experiments.runs import Run, as_json
 
 try:
@@ -123,32 +126,46 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows and wait until they are on the disk.
 
     Experiments that share a ledger may run at the same time: the file is locked while one of them
-    writes, and a run that has a row already is not written again.
+    writes, and a run that has a row already is not written again. A row from before a change of
+    its method gives way.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+", newline="") as file:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX)  # until the file is closed
-        file.seek(0)
-        whole = _whole_lines(file.read())
-        file.truncate(len("".join(whole).encode()))
+    with _locked(path.parent):
+        whole = _whole_lines(path.read_text() if path.exists() else "")
         there = csv.DictReader(whole)
-        done = {key(row) for row in there}
         columns = there.fieldnames or COLUMNS
+        given = {key(row): row for row in rows}
+        stays = [row for row in there if not (is_earlier(row) and key(row) in given)]
+        done = {key(row) for row in stays}
         new = [
             {n: v for n, v in row.items() if n in columns or v != LATER.get(n, "")}
-            for row in rows
-            if key(row) not in done
+            for own, row in given.items()
+            if own not in done
         ]
         lines = io.StringIO()
         # A row with a value that an older file has no column for is an error here.
         writer = csv.DictWriter(lines, columns, restval="", lineterminator="\n")
-        if not whole:
-            writer.writeheader()
-        writer.writerows(new)
-        file.write(lines.getvalue())
-        file.flush()
-        os.fsync(file.fileno())
+        writer.writeheader()
+        writer.writerows([*stays, *new])
+        write_atomically(path, lines.getvalue().encode())
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other experiment writes into the folder."""
+    handle = os.open(folder, os.O_RDONLY) if fcntl is not None else None
+    try:
+        if handle is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX)  # until it is closed
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def to_train(runs: Iterable[Run], rows: Iterable[Mapping[str, str]]) -> list[Run]:
+    """The runs that have no row yet, or one from before a change of their method."""
+    return missing(runs, [row for row in rows if not is_earlier(row)])
 
 
 def missing(runs: Iterable[Run], rows: Iterable[Mapping[str, str]]) -> list[Run]:

@@ -1,6 +1,7 @@
 """Changes of methods since some of the committed rows were made.
 
-Such rows stay in the ledgers, and are shown, until their runs are made anew.
+Such rows stay in the ledgers, and are shown, until their runs are made anew: an experiment whose
+runs have such rows trains them again, and the new rows take the place of the old ones.
 """
 
 from __future__ import annotations
@@ -8,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from experiments.runs import AS_PUBLISHED
+from experiments.runs import AS_PUBLISHED, DEFAULT
 
 
 class Change(NamedTuple):
-    """A change of a method with some networks, and the commits that made rows before it."""
+    """A change of a method with some networks, and the commits that made rows before it.
+
+    It concerns rows of published settings, or where ``all_variants`` is set, of all settings.
+    """
 
     what: str
     networks: tuple[str, ...]
     commits: tuple[str, ...]
+    all_variants: bool = False
 
 
 CHANGES = {
@@ -28,15 +33,19 @@ CHANGES = {
         "it now has its authors' scale of rows and rate of pretraining",
         ("dense",), ("30b02f9", "5b5e6dc"),
     ),
+    DEFAULT: Change(
+        "its learning rate now falls, and CluNet counts given links by their likelihood",
+        ("dense", "convolutional"), ("7275b1a",), all_variants=True,
+    ),
 }  # fmt: skip
 
 
 def is_earlier(row: Mapping[str, str]) -> bool:
-    """Whether a row, of published settings, was made before its method was changed."""
+    """Whether a row was made before its method was changed."""
     change = CHANGES.get(row["method"])
     return (
         change is not None
-        and row["variant"] == AS_PUBLISHED
+        and (change.all_variants or row["variant"] == AS_PUBLISHED)
         and row["network"] in change.networks
         and row["commit"] in change.commits
     )

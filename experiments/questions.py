@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
+import io
 import pickle
 import time
 import warnings
@@ -34,6 +35,7 @@ from s3c2.questions.strategies import Informative
 from experiments import data, ledger, runs
 from experiments.classical import CLASSICAL
 from experiments.command_line import positive
+from experiments.method_changes import is_earlier
 from experiments.questions_page import (
     CAUTION,
     COLUMNS,
@@ -54,6 +56,7 @@ MARKS = (0, 20, 50, 100, 200, 300, 500, 1000)
 REFITS = (0, 10, 20, 35, 50, 75, 100, 125, 150, 175, 200, 250, 300, 350, 400, 500, 600, 800, 1000)
 TOGETHER = 30  # models in a stack
 QUICK = {"datasets": ("digits",), "seeds": 2, "marks": (0, 20, 40), "refits": (0, 20, 40)}
+DEFAULT_ROW = {"method": runs.DEFAULT, "network": "dense"}  # what every row of the study is of
 Key = tuple[str, int]  # strategy and seed
 
 
@@ -201,18 +204,19 @@ class Study:
 
 
 def append(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Add rows; those that are there already stay as they are."""
-    there = read(path)
-    done = {tuple(row[name] for name in KEY) for row in there}
-    new = [row for row in rows if tuple(str(row[name]) for name in KEY) not in done]
-    if not new:
-        return
+    """Add rows; those that are there stay, unless they are from before a change of the default."""
+    given = {tuple(str(row[name]) for name in KEY): row for row in rows}
+    stays = {
+        key: row
+        for key, row in ((tuple(row[name] for name in KEY), row) for row in read(path))
+        if not (key in given and is_earlier(row | DEFAULT_ROW))
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if not there:
-            writer.writeheader()
-        writer.writerows(new)
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([*stays.values(), *(row for key, row in given.items() if key not in stays)])
+    write_atomically(path, lines.getvalue().encode())
 
 
 def parser() -> argparse.ArgumentParser:

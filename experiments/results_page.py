@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments import ledger, printed, provenance, targets
+from experiments import earlier, ledger, printed, provenance, targets
 from experiments.experiment import Experiment
 from experiments.figures import (
     ablation,
@@ -34,14 +34,15 @@ as published, the baselines and k-means. `python -m experiments page` writes thi
 in [`experiments/results`](../experiments/results); only what another paper printed ("as printed")
 was typed. Scores are those of the test part; ± is the standard deviation over link sets. What each
 experiment runs is said by `python -m experiments NAME --help`. Each row was made by the commit that
-is [named below](#where-the-rows-come-from); later ones may have changed the default a little.
+is [named below](#where-the-rows-come-from).
 """
 
 
 def text() -> str:
     """The whole page."""
     sections = [section() for section in SECTIONS]
-    return "\n".join([INTRODUCTION, *(one for one in sections if one)])
+    earlier_rows = earlier.earlier_rows(earlier.OF_THE_DEFAULT)
+    return "\n".join([INTRODUCTION, *(one for one in (earlier_rows, *sections) if one)])
 
 
 def picture(experiment: Experiment) -> str:

@@ -29,7 +29,7 @@ def train(runs: Sequence[Run], path: Path, args: argparse.Namespace, limit: int)
     with ray the runs of a group are spread over the Ray cluster at address.
     """
     began = time.perf_counter() if args.began is None else args.began
-    todo = ledger.missing(runs, ledger.read(path))
+    todo = ledger.to_train(runs, ledger.read(path))
     if todo:
         check_precision(path, args.precision)
     data.check(todo)

@@ -7,12 +7,23 @@ import pytest
 import torch
 
 from s3c2 import S3C2, CluNet, LabNet, Links, clunet_training, losses
-from s3c2.clunet_training import STAGE, CluNetReplica, Pools, judged_pairs, pair_loss, random_pairs
+from s3c2.clunet_training import (
+    STAGE,
+    CluNetReplica,
+    Pools,
+    judged_pairs,
+    pair_loss,
+    random_pairs,
+    train_clunets,
+    weights_of_links,
+)
 from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
+from s3c2.engine.run import FitRun
 from s3c2.errors import LinksError
 from s3c2.labnet_training import LabNetResult
 from s3c2.pairs import AllPairs, LabelledPairs, RandomPairs
+from s3c2.suspicion import Suspicion
 
 CPU = torch.device("cpu")
 EQUATION_3 = {  # and nothing else
@@ -94,6 +105,45 @@ def test_given_links_count_by_their_likelihood_beside_the_labelled_pairs(blobs, 
     assert kept[0]["links"] == pytest.approx(np.mean(of_must + of_cannot), rel=1e-5)
     assert kept[0]["pairs"] == pytest.approx(np.mean(of_pairs), rel=1e-5)
     assert kept[0]["loss"] == pytest.approx(kept[0]["pairs"] + kept[0]["links"] / 4, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("weight", "worth", "counts"), [(1, 90, 30 / 120), (0.5, 90, 15 / 105), (1, 0, 1)]
+)
+def test_links_of_low_weight_count_less_against_the_labelled_pairs(weight, worth, counts):
+    links = Links(must=[(i, i + 1) for i in range(30)], n_samples=31, must_weight=[weight] * 30)
+    none = Links(n_samples=31)
+    assert weights_of_links([links, none], worth) == pytest.approx([counts, 0])
+
+
+def test_a_kind_of_link_counts_with_the_root_of_its_number_and_doubted_links_little(
+    blobs, labnet, monkeypatch
+):
+    """What GivenLinks is handed: the links as CluNet trusts them, evened unless as published."""
+    X, y = blobs
+    links = Links.from_labels(y, 30, random_state=0)
+    handed = []
+    drawn = clunet_training.GivenLinks
+
+    def note(links, *rest, **named):
+        handed.append((links[0], named["evened"]))
+        return drawn(links, *rest, **named)
+
+    monkeypatch.setattr(clunet_training, "GivenLinks", note)
+    doubts = np.linspace(0, 1, 30)
+    learned = LabNetResult(
+        labnet.encoder_, labnet.threshold_, labnet.history_, Suspicion.of(links, doubts)
+    )
+    for worth in (1000, None):
+        clunet = CluNet(3, layers=(8, 4), steps=1, **EQUATION_3 | {"labels_worth": worth})
+        clunet.set_params(verbose=0)
+        rows = Rows(X, (5,))
+        replica = CluNetReplica(links, 0, learned, 0)
+        train_clunets(clunet, [replica], Pools(clunet, rows), rows, FitRun(None))
+    (trusted, evened), (_, as_published) = handed
+    weights = np.concatenate([trusted.must_weight, trusted.cannot_weight])
+    assert weights == pytest.approx(np.maximum((1 - doubts) ** 4, 1e-3))
+    assert (evened, as_published) == (True, False)
 
 
 def test_labnet_is_frozen(blobs, blob_links, labnet):

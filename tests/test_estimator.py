@@ -155,10 +155,27 @@ class TestDefault:
         assert (labnet.threshold, labnet.smoothing, clunet.smoothing) == ("neighbors", None, 0.1)
         assert labnet.dropout == clunet.dropout == 0
 
-    @pytest.mark.parametrize(("rows", "steps"), [(4999, 800), (5000, 2500)])
-    def test_its_length_is_that_of_few_or_many_rows(self, rows, steps):
-        labnet, clunet = S3C2(4)._stages()
+    @pytest.mark.parametrize(
+        ("network", "rows", "steps"),
+        [
+            ("dense", 4999, 800), ("dense", 5000, 2500), ("dense", 49_999, 2500),
+            ("dense", 50_000, 5000), ("convolutional", 50_000, 2500),
+            (nn.Linear(4, 2), 50_000, 2500),
+        ],
+    )  # fmt: skip
+    def test_its_length_is_that_of_few_or_many_rows(self, network, rows, steps):
+        labnet, clunet = S3C2(4, network=network)._stages()
         assert labnet._training(rows).n_steps(3) == clunet._training(rows).n_steps(1) == steps
+
+    @pytest.mark.parametrize("stage", ["labnet", "clunet"])
+    def test_the_rate_of_each_stage_falls_and_can_be_kept(self, blobs, blob_links, small, stage):
+        def posteriors(decay):
+            model = S3C2(3, **small).set_params(**{f"{stage}__decay": decay})
+            return model.fit(blobs[0], links=blob_links).predict_proba(blobs[0])
+
+        assert S3C2().get_params()[stage] is None  # that is:
+        assert LabNet().decay is CluNet().decay is True
+        assert not np.array_equal(posteriors(True), posteriors(False))
 
     def test_it_finds_the_groups_from_few_links(self, blobs, monkeypatch):
         """Nothing is set but the lengths, and the autoencoder is trained as with many rows."""
@@ -328,6 +345,7 @@ class TestAsPublished:
         assert labnet.semi_supervised == semi_supervised
         assert (labnet.neighbors, labnet.code, labnet.smoothing, labnet.views) == (0, False, 0, 0)
         assert (clunet.start, clunet.smoothing, clunet.views) == ("random", 0, False)
+        assert clunet.labels_worth is None
 
     def test_every_parameter_may_be_given(self):
         """As a keyword, those of the stages too; nothing else changes."""

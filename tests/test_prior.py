@@ -205,17 +205,24 @@ def test_clunet_begins_with_labnets_layers(network, layers):
     assert torch.allclose(first[0].weight, first[1].weight, atol=1e-6)
 
 
-def test_smoothing_makes_posteriors_smooth(blobs, blob_links):
-    X = blobs[0]
+def test_smoothing_makes_posteriors_smooth():
+    """KL(p(x) ‖ p(x + r)) for the worst r within the radius, in overlapping groups."""
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = (np.eye(3, 5)[y] * 1.5 + rng.normal(size=(300, 5))).astype(np.float32)
+    links = Links.from_labels(y, 60, random_state=0)
 
     def roughness(weight):
-        model = S3C2(3, **QUICK).set_params(clunet__smoothing=weight, clunet__steps=150)
-        p = model.fit(X, links=blob_links).predict_proba(X)
-        noise = np.random.default_rng(0).normal(size=X.shape).astype(np.float32)
-        q = model.predict_proba(X + 1.5 * noise)
-        return np.abs(p - q).sum(1).mean()
+        model = S3C2(3, **QUICK).set_params(clunet__smoothing=weight, clunet__steps=500)
+        model.fit(X, links=links)
+        rows = model.clunet_._read(X)
+        x = rows.block(0, 300)[None]
+        network = Stack([model.clunet_.network_])
+        p, radius = network(x), find_neighbours(rows, 5).radius[None]
+        moved = worst_change(network, x, p, radius, losses.divergence_of)
+        return float(losses.divergence_of(p, network(moved)).mean().detach())
 
-    assert roughness(3.0) < roughness(0.0)
+    assert roughness(1.0) < 0.7 * roughness(0.0)
 
 
 @pytest.mark.parametrize(

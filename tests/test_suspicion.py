@@ -13,7 +13,7 @@ from s3c2.prior import find_neighbours, neighbours_of
 from s3c2.suspicion import (
     Suspicion,
     doubts_of_links,
-    late_trust_of,
+    stricter_trust_of,
     trust_of,
     trusted,
     undoubted,
@@ -81,7 +81,7 @@ def test_they_lose_weight_and_others_keep_it():
     found = trusted(links, trust_of(np.array([0.9, 0.2, 0.0])))
     assert found.must_weight == pytest.approx([1 - 0.9**4, 0.5 * (1 - 0.2**4)])
     assert found.cannot_weight == pytest.approx([1])
-    for trust in (trust_of, late_trust_of):
+    for trust in (trust_of, stricter_trust_of):
         assert trust(np.ones(3)).min() > 0  # a weight of 0 would be no link
         assert (trust(np.zeros(3)) == 1).all()
 

@@ -48,9 +48,10 @@ class CluNet(LinkClusterer):
         Weight of KL(p(x) ‖ p(x + r)), where r is the change of x, within 0.3 of the distance to
         its last neighbour, that moves p most. It wants ``start="labnet"``: from random weights it
         may end in one cluster.
-    labels_worth : int or None, default=1000
-        As how many given links LabNet's labels count: n links weigh n / (n + 1000) of what labelled
-        pairs weigh, by their log-likelihood. None takes both as one in eq. (3), as in the paper.
+    labels_worth : float or None, default=1000
+        Given links count by their log-likelihood beside eq. (3) over the labelled pairs, n of them
+        n / (n + labels_worth) as much as these: half as much if there are 1,000. None takes both
+        together in eq. (3), as in the paper.
     views : bool, default=True
         Show images a little shifted, turned and scaled, each time anew.
     dropout : float, default=0
@@ -58,12 +59,15 @@ class CluNet(LinkClusterer):
     steps : int, optional
         By default 800, 2,500 for 5,000 rows or more, and 5,000 for 50,000 or more where the
         network is a dense one.
-    batch_links, batch_pairs : int, default=100 and 1000
-        Given links and other pairs in a batch.
+    batch_links : int, default=100
+        Given links in a batch.
     batch_points : int or None, default=200
-        The other pairs are all pairs of so many random rows, which together weigh as much as
-        ``batch_pairs``: the same loss in expectation as that of random pairs, for far fewer rows
-        through the network. None draws random pairs.
+        The other pairs of a batch are all pairs of so many random rows: the same loss in
+        expectation as that of random pairs, for far fewer rows through the network. None draws
+        ``batch_pairs`` random pairs.
+    batch_pairs : int, default=1000
+        How many other pairs there are, or with ``batch_points``, how many they weigh as where
+        ``labels_worth`` is None. It changes nothing where both are set, as by default.
     optimizer : {"adam", "rmsprop"}, default="adam"
     learning_rate : float, default=1e-3
     decay : bool, default=True
@@ -90,7 +94,7 @@ class CluNet(LinkClusterer):
     n_restarts: int = 1
     start: str = "labnet"
     smoothing: float = 0.1
-    labels_worth: int | None = 1000
+    labels_worth: float | None = 1000
     views: bool = True
     dropout: float = 0.0
     steps: int | None = None

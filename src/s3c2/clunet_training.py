@@ -38,7 +38,7 @@ from s3c2.pairs import (
 )
 from s3c2.prior import Neighbours, find_neighbours, worst_change
 from s3c2.surface import ClusterResult, labels_of
-from s3c2.suspicion import late_trust_of, trusted, undoubted
+from s3c2.suspicion import stricter_trust_of, trusted, undoubted
 
 if TYPE_CHECKING:
     from s3c2.clunet import CluNet
@@ -47,7 +47,7 @@ DrawsPairs = Callable[[int, Sequence[int], torch.device], PairSource]
 
 STAGE = 1  # LabNet's draws are those of stage 0
 JUDGED_PAIRS = 50_000
-LEAST_LIKELY = 1e-4  # a link may be: then it is given up
+LEAST_LIKELY = 1e-4  # a link that is less likely than this is given up
 NEIGHBORS = 10  # where the smoothing is not told by LabNet
 
 
@@ -81,7 +81,7 @@ class CluNetReplica:
         return (
             self.links
             if suspicion is None
-            else trusted(self.links, late_trust_of(suspicion.doubts))
+            else trusted(self.links, stricter_trust_of(suspicion.doubts))
         )
 
 
@@ -146,15 +146,16 @@ def train_clunets(
 
     def step_losses(some: Sequence[CluNetReplica], network: Stack) -> Losses:
         seeds = [replica.seed for replica in some]
+        beside = settings.labels_worth is not None
         links = [r.trusted_links for r in some]
-        evened = prior is not None
-        given = GivenLinks(links, how.links, seeds, rows.device, fresh=True, evened=evened)
+        given = GivenLinks(links, how.links, seeds, rows.device, fresh=True, evened=beside)
         pools.keep_only(some)
         labelled = pools.labelled(some, random_pairs(settings, how.pairs))
         twins = Twins(network, rows, seeds, views=settings.views)
         pairs: AsOne | Beside = AsOne(given, labelled)
         if settings.labels_worth is not None:
-            pairs = Beside(given, labelled, weights_of_links(links, float(settings.labels_worth)))
+            weights = weights_of_links([r.links for r in some], float(settings.labels_worth))
+            pairs = Beside(given, labelled, weights)
         if not settings.smoothing or prior is None:
             return clustering_losses(twins, pairs)
         return smooth_losses(twins, pairs, prior, float(settings.smoothing))
@@ -183,7 +184,8 @@ class Beside:
     """Eq. (3) over the labelled pairs, and beside it the log-likelihood of the given links.
 
     A label may be wrong, and eq. (3) forgives that: no pair counts for more than 1. A link that
-    somebody gave counts the more, the less the clusters agree with it.
+    somebody gave counts the more, the less the clusters agree with it; below LEAST_LIKELY it is
+    given up.
 
     Parameters
     ----------
@@ -206,8 +208,12 @@ class Beside:
 
 
 def weights_of_links(links: Sequence[Links], labels_worth: float) -> list[float]:
-    """How much the given links count, where the labelled pairs count 1: more, if they are more."""
-    return [one.n_links / max(one.n_links + labels_worth, 1) for one in links]
+    """How much the given links count, where the labelled pairs count 1: more, if they are more.
+
+    Links of a low weight are so many fewer.
+    """
+    counts = [float(one.must_weight.sum() + one.cannot_weight.sum()) for one in links]
+    return [n / (n + labels_worth) if n else 0.0 for n in counts]
 
 
 def clustering_losses(twins: Twins, pairs: AsOne | Beside) -> Losses:

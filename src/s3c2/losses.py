@@ -117,7 +117,7 @@ def misclassification(p_same: Tensor, same: Tensor, weight: Tensor) -> Tensor:
 
 
 def link_likelihood(p_same: Tensor, same: Tensor, weight: Tensor, floor: float) -> Tensor:
-    """Negative log-likelihood of links (DCPR, IDEC).
+    """Negative log-likelihood of links (CluNet by default, DCPR, IDEC).
 
     1/|L| · ( Σ_M −log pˢ + Σ_C −log(1 − pˢ) ), with pˢ clipped to [floor, 1 − floor]; a weight
     multiplies its pair's term, and |L| becomes the sum of the weights.

@@ -111,12 +111,12 @@ def undoubted(links: Links, suspicion: Suspicion) -> Links:
 
 
 def trust_of(doubts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of its weight that a doubted link keeps while LabNet still learns."""
+    """The share of its weight that a doubted link keeps, but for the training of CluNet."""
     return np.maximum(1 - doubts**POWER, LEAST_WEIGHT)
 
 
-def late_trust_of(doubts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share that it keeps afterwards: links that are hardly doubted speak for the others."""
+def stricter_trust_of(doubts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The share that it keeps in the training of CluNet, which leans on links hardly doubted."""
     return np.maximum((1 - doubts) ** POWER, LEAST_WEIGHT)
 
 

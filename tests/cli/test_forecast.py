@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from s3c2 import S3C2, CluNet, LabNet, Links, labnet_training
+from s3c2 import S3C2, CluNet, LabNet, Links, labnet_training, surface
 from s3c2.cli import forecast
 
 from .conftest import fit_command
@@ -51,6 +51,19 @@ def test_the_forecast_grows_with_steps_and_networks(blobs, blob_links, few_are_m
     assert seconds(clunet__steps=2000) == usual | {"clunet start": 400, "clunet": 2000}
     assert seconds(clunet__n_restarts=3) == usual | {"clunet start": 600, "clunet": 600}
     assert seconds(labnet__code=False, clunet__start="random") == {"labnet": 500, "clunet": 200}
+
+
+@pytest.mark.parametrize(("shape", "steps"), [((64,), 5000), ((8, 8), 2500)])
+def test_the_forecast_knows_the_network_that_will_be_chosen(shape, steps, monkeypatch):
+    monkeypatch.setattr(surface, "VERY_MANY_ROWS", 60)
+    monkeypatch.setattr(surface, "MANY_ROWS", 50)
+    seen = {}
+    own = forecast.n_steps
+    monkeypatch.setattr(forecast, "n_steps", lambda *given: seen.update(own(*given)) or own(*given))
+    X = np.random.default_rng(0).uniform(size=(60, *shape))
+    links = Links.from_labels(np.arange(60) % 2, 20, random_state=0)
+    forecast.forecast(S3C2(2), X, links)
+    assert seen["labnet"] == seen["clunet"] == steps
 
 
 def test_where_neighbours_are_kept_no_autoencoder_is_foretold(

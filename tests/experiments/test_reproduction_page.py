@@ -162,6 +162,19 @@ class TestEarlier:
         written(self.folder, "dense", self.idec(), lambda run: 0.5, commit="later")
         assert earlier.earlier_rows() == ""
 
+    def test_rows_from_before_a_change_are_trained_again_and_give_way(self):
+        path, made = self.folder / "dense.csv", list(self.idec())
+        written(self.folder, "dense", made, lambda run: 0.5, commit="30b02f9")
+        assert ledger.to_train(made, ledger.read(path)) == made
+        assert ledger.missing(made, ledger.read(path)) == []  # they are shown meanwhile
+        written(self.folder, "dense", made[:1], lambda run: 0.7, commit="later")
+        assert ledger.to_train(made, ledger.read(path)) == made[1:]
+        rows = {ledger.key(row): row for row in ledger.read(path)}
+        assert len(ledger.read(path)) == len(rows) == len(made)
+        assert rows[ledger.key(ledger.identity(made[0]))]["commit"] == "later"
+        written(self.folder, "dense", made[:1], lambda run: 0.9, commit="latest")
+        assert "latest" not in path.read_text()
+
     def test_a_correction_is_said_to_make_some_worse(self):
         old = {"variant": idec.EARLIER, "changes": {"scale": "rms", "pretrain_learning_rate": 0.1}}
         written(self.folder, "dense", self.idec(**old), lambda run: 0.5)

@@ -133,6 +133,33 @@ def test_a_row_is_compared_on_until_it_finds_its_group():
     assert len(refused - in_groups) <= 1  # the last row is not done yet
 
 
+def test_a_row_is_given_up_when_no_group_has_a_chance():
+    """The view is sure, and wrong about a row: only its first group is asked about."""
+    X, y = blobs(200, 4)
+    questions = Questions(X, 4)
+    seems = np.where(np.arange(200) == 0, 1, y)
+    posteriors = (np.eye(4)[seems] * 0.996 + 0.001).astype(np.float32)
+    code = (30 * np.eye(4)[seems] + 0.1 * X[:, :4]).astype(np.float32)
+    questions.learn(View(questions.rows, posteriors, (code,), (1.0,)))
+    pairs = answered(questions, y, 200)
+    about_it = [pair for pair in pairs if 0 in pair]
+    assert len(about_it) <= 2
+
+
+def test_two_people_are_asked_about_different_rows():
+    X, y = blobs(200, 4)
+    questions = Questions(X, 4)
+    posteriors = np.full((200, 4), 0.25, dtype=np.float32)
+    code = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
+    questions.learn(View(questions.rows, posteriors, (code,), (5.0,)))
+    one = questions.next_pair()
+    for _ in range(60):
+        two = questions.next_pair(avoid=[one])
+        assert not set(one) & set(two) & set(questions.strategy.rows)
+        questions.answer(one, "same" if y[one.a] == y[one.b] else "different")
+        one = two
+
+
 def test_answers_that_contradict_each_other_do_not_end_the_questions():
     X, _ = blobs(40, 2)
     questions = Questions(X, 2)

@@ -25,7 +25,8 @@ def test_it_goes_from_the_first_question_to_the_end():
     still = told(moved=(0.2, 0.004, 0.003), foreseen=(True,) * 30)
     assert still.state == "stop"
     assert "0.3 %" in still.words
-    assert "100 % of your last 30" in still.words
+    assert "of the last 30 pairs" in still.words
+    assert "right about 100 %" in still.words
 
 
 def test_it_does_not_stop_while_clusters_move_or_answers_surprise():

@@ -50,7 +50,8 @@ def forecast(model: S3C2, X: Any, links: Links) -> tuple[dict[str, float], str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         trial.fit(X[rows], links=some)
-    steps = n_steps(model, links, X.shape[0])
+    chosen = clone(model).set_params(network=_chosen_network(model, trial))
+    steps = n_steps(chosen, links, X.shape[0])
     if _neighbours_are_kept(model, X):
         times.pop("autoencoder", None)
     seconds = {
@@ -58,6 +59,11 @@ def forecast(model: S3C2, X: Any, links: Links) -> tuple[dict[str, float], str]:
         for stage, ends in times.items()
     }
     return seconds, trial.network_kind_
+
+
+def _chosen_network(model: S3C2, trial: S3C2) -> Any:
+    """The network that the fit will have, where "auto" chooses it."""
+    return trial.network_kind_ if model.network == "auto" else model.network
 
 
 def _neighbours_are_kept(model: S3C2, X: Any) -> bool:

@@ -78,7 +78,7 @@ def train_step(
         seed_torch(task.foreign_seed + step, task.device)
     now = step if counter is None else counter
     if task.decay:
-        set_rate(optimizer, task.learning_rate * share_of_rate(now, max(task.steps)))
+        set_rate(optimizer, float(task.learning_rate) * share_of_rate(now, max(task.steps)))
     terms = task.losses_at(step)(now)
     optimizer.zero_grad(set_to_none=True)
     # Replicas share nothing, so the gradient of the sum is each one's own gradient.

@@ -278,7 +278,7 @@ class Project:
     def _train_if_due(self) -> None:
         if self.trainer is None or self.trainer.busy:
             return
-        n, before = len(self.questions.history), self.trainer.trained_on
+        n, before = len(self.last_words()), self.trainer.trained_on
         due = before is None or abs(n - before) >= max(FEWEST_NEW, n // 10)
         if due or self._was_quick or self._corrected:
             self._was_quick = self.opinions is None and self.n_trainings == 0
@@ -320,7 +320,7 @@ class Project:
         while not begun:
             self.trainer.cancel()
             with self._lock:
-                known, n = self.questions.known, len(self.questions.history)
+                known, n = self.questions.known, len(self.last_words())
                 begun = self.trainer.start(known, n, quick=False, report=True)
         self.trainer.wait()
         return self.problem

@@ -136,7 +136,10 @@ class Questions:
         foreseen = [
             (one.expected >= 0.5) == (one.verdict == "same")
             for one in self.history
-            if one.expected is not None and one.verdict != "unsure"
+            # Most pairs are different, and that is easily foreseen: it says nothing.
+            if one.expected is not None
+            and one.verdict != "unsure"
+            and (one.expected >= 0.5 or one.verdict == "same")
         ]
         return stop_signal(
             n_answers=len(self.history), n_seen=self.n_seen, n_clusters=self.n_clusters,

@@ -63,6 +63,10 @@ class Known:
         self._unsure = set(found["unsure"])
         self.asked = {row for pair in verdicts for row in pair}
 
+    def group(self, row: int) -> list[int]:
+        """The rows that are the same as this one, itself among them."""
+        return self.members[self.group_of[row]] if row in self.group_of else [row]
+
     def says(self, one: int, two: int) -> bool:
         """Whether the answers say how two rows relate, or that nobody can tell."""
         if Pair.of(one, two) in self._unsure:

@@ -1,4 +1,4 @@
-"""When to stop: how much the clusters still change, and how well the last answers were foreseen."""
+"""When to stop: how much the clusters still change, and how well answers were foreseen."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-LAST = 30  # answers that are looked at
+LAST = 30  # pairs that are looked at
 STILL = 0.01  # share of the rows: a training that moves fewer changes nothing
 WILD = 0.2  # share of the rows: a training that moves so many has just begun to find clusters
-FORESEEN = 0.85  # share of the last answers
+FORESEEN = 0.85  # share of these pairs
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def stop_signal(
     ----------
     n_seen : clusters from which two rows were found to be the same
     moved : share of the rows that each training put elsewhere, the last at the end
-    foreseen : of each answer, whether it was what had been expected, the last at the end
+    foreseen : of each pair that was the same or expected to be, whether it was as expected, the
+        last at the end
     """
     if n_answers == 0:
         return Signal("begin", "Answer the first question: every answer helps.")
@@ -76,8 +77,8 @@ def stop_signal(
         return Signal("go on", words, share)
     right = sum(last) / len(last) if last else 0.0
     told = (
-        f"The last training moved {_percent(moved[-1])} of the items, and "
-        f"{_percent(right)} of your last {len(last)} answers were foreseen."
+        f"The last training moved {_percent(moved[-1])} of the items, and of the last {len(last)} "
+        f"pairs that were the same or looked so to the model, it was right about {_percent(right)}."
     )
     still = len(moved) > 1 and max(moved[-2:]) <= STILL
     if still and len(last) == LAST and right >= FORESEEN:

@@ -71,9 +71,10 @@ class Informative:
     row to ask about is one that teaches most about others (rows that are near to it, doubtful, and
     not near to a row that was asked about), that has a fair chance to find its group, and of which
     this is not sure. It is compared with the group that it belongs to most probably, then with the
-    next, until it has found its own: one of the two rows stays, and rows get links of both kinds.
-    The rows that are not where they seemed to be teach most, so they are not given up. Between
-    rows, two whole groups are compared that may be the same.
+    next, until it has found its own or none has a chance of WORTH_ASKING_ON: one of the two rows
+    stays, and rows get links of both kinds. The rows that are not where they seemed to be teach
+    most, so they are not soon given up. Between rows, two whole groups are compared that may be the
+    same. Several people are asked about different rows.
 
     What the model expects is corrected by the answers so far: a model that is too sure, or too
     timid, is heard accordingly.
@@ -84,7 +85,7 @@ class Informative:
     def __init__(self, n_rows: int, seed: int, caution: float = CAUTION) -> None:
         self.random, self.caution = RandomPairs(n_rows, seed), caution
         self.aside: set[int] = set()  # rows that nobody could place
-        self.row: int | None = None  # that is asked about
+        self.rows: list[int] = []  # that are asked about until they find their groups
         self.n_rows_asked = 0
 
     def next_pair(self, known: Known, view: View | None, avoid: Collection[Pair]) -> Pair | None:
@@ -94,12 +95,12 @@ class Informative:
 
     def note(self, pair: Pair, verdict: Verdict) -> None:
         """Go on with the same row after "different"; leave it aside after "unsure"."""
-        if self.row is None or self.row not in pair:
-            return
+        begun = [row for row in self.rows if row in pair]
         if verdict == "unsure":
-            self.aside.add(self.row)
-        if verdict != "different":
-            self.row = None
+            self.aside.update(begun[-1:])
+            self.rows = [row for row in self.rows if row not in begun[-1:]]
+        elif verdict == "same":
+            self.rows = [row for row in self.rows if row not in begun]
 
 
 class _Choice:
@@ -110,6 +111,7 @@ class _Choice:
     ) -> None:
         self.memory, self.known, self.view, self.avoid = memory, known, view, avoid
         self.place = {int(row): i for i, row in enumerate(view.rows)}
+        self.elsewhere = {row for pair in avoid for row in pair}
         self.groups = self._groups()  # places in the view
         self.asked = np.array([i for group in self.groups for i in group], dtype=np.intp)
         sizes = [len(group) for group in self.groups]
@@ -117,10 +119,15 @@ class _Choice:
         self.weights = _weights(view, known, self.place)
 
     def _groups(self) -> list[list[int]]:
-        """The groups; those of clusters that were not seen begin here, by their typical rows."""
+        """The groups; those of clusters that were not seen begin here, by their typical rows.
+
+        A row that someone else is asked about is no group of its own until it is placed.
+        """
+        being_placed = {row for row in self.memory.rows if row in self.elsewhere}
         found = [
             [self.place[row] for row in rows if row in self.place]
             for rows in self.known.members.values()
+            if len(rows) > 1 or rows[0] not in being_placed
         ]
         groups = [one for one in found if one]
         seen = {int(self.view.labels[i]) for one in groups for i in one}
@@ -128,23 +135,32 @@ class _Choice:
         return groups + [[i] for cluster, i in typical.items() if cluster not in seen]
 
     def pair(self) -> Pair | None:
-        memory = self.memory
-        if memory.row is not None and memory.row in self.place:
-            i = self.place[memory.row]
-            chances = self._chances_of_groups(np.array([i]))[0]
-            best = int(chances.argmax())
-            if chances[best] >= WORTH_ASKING_ON:
-                return self._row_and_group(i, best)
-        memory.row = None
-        due = memory.n_rows_asked % MERGE_EVERY == MERGE_EVERY - 1
-        return self._two_groups(0.0 if due else LIKELY) or self._next_row() or self._at_random()
+        due = self.memory.n_rows_asked % MERGE_EVERY == MERGE_EVERY - 1
+        return (
+            self._begun_row()
+            or self._two_groups(0.0 if due else LIKELY)
+            or self._next_row()
+            or self._at_random()
+        )
+
+    def _begun_row(self) -> Pair | None:
+        """A row that has not found its group yet, nobody else being asked about it."""
+        for row in [one for one in self.memory.rows if one not in self.elsewhere]:
+            if row in self.place and len(self.known.group(row)) == 1:
+                chances = self._chances_of_groups(np.array([self.place[row]]))[0]
+                best = int(chances.argmax())
+                if chances[best] >= WORTH_ASKING_ON:
+                    return self._row_and_group(self.place[row], best)
+            self.memory.rows.remove(row)
+        return None
 
     def _next_row(self) -> Pair | None:
         """The row that teaches most and may find its group, and the most probable group."""
         near = self.view.near
         gain = np.maximum(near - near[self.asked].max(axis=0), 0) @ (CURIOSITY + self.view.doubt)
         gain[self.asked] = -1
-        gain[[self.place[row] for row in self.memory.aside if row in self.place]] = -1
+        apart = {*self.memory.aside, *self.memory.rows, *self.elsewhere}
+        gain[[self.place[row] for row in apart if row in self.place]] = -1
         rows = np.argsort(-gain)[:MOST_COMPARED]
         rows = rows[gain[rows] >= 0]
         if len(rows) == 0:
@@ -155,7 +171,7 @@ class _Choice:
         at = int(worth.argmax())
         if best[at] <= 0:
             return None
-        self.memory.row = int(self.view.rows[rows[at]])
+        self.memory.rows.append(int(self.view.rows[rows[at]]))
         self.memory.n_rows_asked += 1
         return self._row_and_group(int(rows[at]), int(chances[at].argmax()))
 
@@ -176,7 +192,7 @@ class _Choice:
 
     def _has_answers(self, i: int) -> bool:
         row = int(self.view.rows[i])
-        return row in self.known.asked or any(row in pair for pair in self.avoid)
+        return row in self.known.asked or row in self.elsewhere
 
     def _row_and_group(self, i: int, number: int) -> Pair:
         """A row, and the row of a group that is most like it."""
