@@ -30,6 +30,15 @@ def answered(questions, y, n):
     return pairs
 
 
+def knowing_nothing(X, k):
+    """Questions by a model that tells no row from another."""
+    questions = Questions(X, k)
+    posteriors = np.full((len(X), k), 1 / k, dtype=np.float32)
+    code = np.random.default_rng(0).normal(size=(len(X), 5)).astype(np.float32)
+    questions.learn(View(questions.rows, posteriors, (code,), (5.0,)))
+    return questions
+
+
 @pytest.mark.parametrize("strategy", ["informative", "random"])
 def test_no_pair_is_asked_that_is_known_or_implied(strategy):
     X, y = blobs()
@@ -122,10 +131,7 @@ def test_questions_go_where_a_model_doubts():
 def test_a_row_is_compared_on_until_it_finds_its_group():
     """The view knows nothing: three of four first answers are "different"."""
     X, y = blobs(200, 4)
-    questions = Questions(X, 4)
-    posteriors = np.full((200, 4), 0.25, dtype=np.float32)
-    code = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
-    questions.learn(View(questions.rows, posteriors, (code,), (5.0,)))
+    questions = knowing_nothing(X, 4)
     pairs = answered(questions, y, 80)
     refused = {row for a, b in pairs if y[a] != y[b] for row in (a, b)}
     in_groups = {row for rows in questions.known.members.values() if len(rows) > 1 for row in rows}
@@ -148,10 +154,7 @@ def test_a_row_is_given_up_when_no_group_has_a_chance():
 
 def test_two_people_are_asked_about_different_rows():
     X, y = blobs(200, 4)
-    questions = Questions(X, 4)
-    posteriors = np.full((200, 4), 0.25, dtype=np.float32)
-    code = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
-    questions.learn(View(questions.rows, posteriors, (code,), (5.0,)))
+    questions = knowing_nothing(X, 4)
     one = questions.next_pair()
     for _ in range(60):
         two = questions.next_pair(avoid=[one])
