@@ -34,7 +34,7 @@ CHANGES = {
         ("dense",), ("30b02f9", "5b5e6dc"),
     ),
     DEFAULT: Change(
-        "its learning rate now falls, and CluNet counts given links by their likelihood",
+        "its learning rate now falls, and CluNet has a steeper loss for given links",
         ("dense", "convolutional"), ("7275b1a",), all_variants=True,
     ),
 }  # fmt: skip

@@ -84,7 +84,7 @@ def test_step_loss_is_equation_3_over_links_and_labelled_pairs(blobs, labnet):
     assert kept[0] == pytest.approx(total / weight, rel=1e-5)
 
 
-def test_given_links_count_by_their_likelihood_beside_the_labelled_pairs(blobs, labnet):
+def test_given_links_have_a_steeper_loss_beside_the_labelled_pairs(blobs, labnet):
     """One step, recomputed pair by pair: 30 links weigh 30 / (30 + 90) of the labelled pairs."""
     X, y = blobs
     links = Links.from_labels(y, 30, random_state=0)
@@ -95,8 +95,8 @@ def test_given_links_count_by_their_likelihood_beside_the_labelled_pairs(blobs, 
         callbacks=lambda step: kept.append({k: float(v) for k, v in step.terms.items()}),
     ).fit(X, links=links, labnet=labnet)  # fmt: skip
     p = clunet.predict_proba(X).astype(np.float64)
-    of_must = [-np.log(p[a] @ p[b]) for a, b in links.must]
-    of_cannot = [-np.log(1 - p[a] @ p[b]) for a, b in links.cannot]
+    of_must = [2 - 2 * np.sqrt(p[a] @ p[b]) for a, b in links.must]
+    of_cannot = [2 - 2 * np.sqrt(1 - p[a] @ p[b]) for a, b in links.cannot]
     batch = labelled_pairs(clunet, labnet, links, X, random_pairs(clunet, 40)).draw(0)
     of_pairs = [
         1 - p[i] @ p[j] if same else p[i] @ p[j]

@@ -79,6 +79,30 @@ def test_link_likelihood_at_the_edges(must, same):
     assert torch.isfinite(p_same.grad).all()
 
 
+@pytest.mark.parametrize("kind", LABELS)
+def test_root_misclassification_is_half_way_between_likelihood_and_equation_3(kind):
+    h_a, h_b, same, weight = five_points(np.random.default_rng(4), kind)
+    p_same = losses.same_probability(h_a.softmax(-1), h_b.softmax(-1))
+    slow = 0.0
+    for p, s, w in zip(p_same.tolist(), same.tolist(), weight.tolist()):
+        slow += w * (s * 2 * (1 - math.sqrt(p)) + (1 - s) * 2 * (1 - math.sqrt(1 - p)))
+    fast = losses.root_misclassification(p_same, same, weight, 1e-4)
+    assert float(fast) == pytest.approx(slow / float(weight.sum()), abs=1e-12)
+
+
+@pytest.mark.parametrize("must", [True, False])
+@pytest.mark.parametrize("right", [0.0, 4e-4, 0.25, 1.0])
+def test_root_misclassification_pulls_the_more_the_less_likely_a_link_is(must, right):
+    """With 1/√p, where eq. (3) pulls with 1 and the likelihood with 1/p; not at all below 1e-4."""
+    p_same = torch.tensor([right if must else 1 - right], dtype=torch.float64, requires_grad=True)
+    losses.root_misclassification(
+        p_same, torch.tensor([must]).double(), torch.ones(1).double(), 1e-4
+    ).backward()
+    pull = float(p_same.grad) * (-1 if must else 1)
+    expected = {0.0: 0, 4e-4: 50, 0.25: 2, 1.0: 0}[right]
+    assert pull == pytest.approx(expected, rel=1e-3, abs=1e-9)
+
+
 def slow_divergence(p_a, p_b, same, weight, margin):
     def kl(p, q):
         return sum(float(x) * math.log(float(x) / float(y)) for x, y in zip(p, q) if x > 0)

@@ -49,7 +49,7 @@ class CluNet(LinkClusterer):
         its last neighbour, that moves p most. It wants ``start="labnet"``: from random weights it
         may end in one cluster.
     labels_worth : float or None, default=1000
-        Given links count by their log-likelihood beside eq. (3) over the labelled pairs, n of them
+        Given links have a steeper loss beside eq. (3) over the labelled pairs, and n of them count
         n / (n + labels_worth) as much as these: half as much if there are 1,000. None takes both
         together in eq. (3), as in the paper.
     views : bool, default=True

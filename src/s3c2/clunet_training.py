@@ -181,11 +181,11 @@ class AsOne:
 
 
 class Beside:
-    """Eq. (3) over the labelled pairs, and beside it the log-likelihood of the given links.
+    """Eq. (3) over the labelled pairs, and beside it a steeper loss of the given links.
 
-    A label may be wrong, and eq. (3) forgives that: no pair counts for more than 1. A link that
-    somebody gave counts the more, the less the clusters agree with it; below LEAST_LIKELY it is
-    given up.
+    A label may be wrong, and eq. (3) forgives that: each pair pulls as strongly as any other. A
+    link that somebody gave pulls the more, the less the clusters agree with it; below LEAST_LIKELY
+    it is given up.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class Beside:
 
     def terms(self, batches: Sequence[PairBatch], ends: Sequence[Ends]) -> dict[str, Tensor]:
         given, p_same = batches[0], batches[0].same_probability(ends[0].out)
-        links = losses.link_likelihood(p_same, given.same, given.weight, LEAST_LIKELY)
+        links = losses.root_misclassification(p_same, given.same, given.weight, LEAST_LIKELY)
         pairs = misclassification(batches[1:], ends[1:])
         return {"loss": pairs + self.weight * links, "pairs": pairs, "links": links}
 

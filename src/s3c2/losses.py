@@ -117,7 +117,7 @@ def misclassification(p_same: Tensor, same: Tensor, weight: Tensor) -> Tensor:
 
 
 def link_likelihood(p_same: Tensor, same: Tensor, weight: Tensor, floor: float) -> Tensor:
-    """Negative log-likelihood of links (CluNet by default, DCPR, IDEC).
+    """Negative log-likelihood of links (DCPR, IDEC).
 
     1/|L| · ( Σ_M −log pˢ + Σ_C −log(1 − pˢ) ), with pˢ clipped to [floor, 1 − floor]; a weight
     multiplies its pair's term, and |L| becomes the sum of the weights.
@@ -134,6 +134,31 @@ def link_likelihood(p_same: Tensor, same: Tensor, weight: Tensor, floor: float) 
     (...,)
     """
     of_must, of_cannot = (-p.clamp(floor, 1 - floor).log() for p in (p_same, 1 - p_same))
+    return weighted_mean(torch.lerp(of_cannot, of_must, same), weight)
+
+
+def root_misclassification(p_same: Tensor, same: Tensor, weight: Tensor, floor: float) -> Tensor:
+    """Half way between eq. (3) and the log-likelihood of links.
+
+    1/|L| · ( Σ_M 2 (1 − √pˢ) + Σ_C 2 (1 − √(1 − pˢ)) ), with pˢ clipped to [floor, 1 − floor]; a
+    weight multiplies its pair's term, and |L| becomes the sum of the weights.
+
+    With p for the probability of what the link says, the slope is 1/√p: that of eq. (3) is 1, that
+    of the log-likelihood 1/p. It is the generalised cross entropy of Zhang and Sabuncu (2018) with
+    q = 1/2, which learns from what is contradicted, and yet is not ruled by wrong links.
+
+    Parameters
+    ----------
+    p_same : (..., pairs)
+    same : (..., pairs), in [0, 1]
+    weight : (..., pairs)
+    floor : float
+
+    Returns
+    -------
+    (...,)
+    """
+    of_must, of_cannot = (2 * (1 - p.clamp(floor, 1 - floor).sqrt()) for p in (p_same, 1 - p_same))
     return weighted_mean(torch.lerp(of_cannot, of_must, same), weight)
 
 

@@ -89,7 +89,7 @@ def test_images_need_no_shape(tmp_path, digits):
 
 def test_wrong_image_shape_is_refused(tmp_path, digits):
     X, links, model = digits
-    with pytest.raises(DataError, match=r"image_shape=\(7, 7\) needs rows of 49 values"):
+    with pytest.raises(DataError, match="Images of 7 × 7 need rows of 49 numbers"):
         write_report(tmp_path / "r.html", model, X, links, image_shape=(7, 7))
     assert not list(tmp_path.iterdir())
 

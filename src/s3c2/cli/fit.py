@@ -23,7 +23,7 @@ from s3c2.cli.outputs import (
     write_label_parts,
 )
 from s3c2.cli.seen import Seen
-from s3c2.cli.summary import summary_of, tell
+from s3c2.cli.summary import summary_of, tell, tell_of_no_links
 from s3c2.engine.first_rank import is_first, under_torchrun
 
 if TYPE_CHECKING:
@@ -215,8 +215,8 @@ def fit(
     """
     quiet, as_json = quiet or not is_first(), as_json and is_first()
     check_clusters(n_clusters)
-    if links_file is None:
-        _do_without_links(settings["as_published"], quiet)
+    if links_file is None and settings["as_published"]:
+        _refuse_to_do_without_links()
     if not no_report:
         check_matplotlib(", or leave the report out with --no-report.")
     with output_folder(out) if is_first() else nullcontext():
@@ -232,6 +232,8 @@ def fit(
             refused=left_out.note if skip_damaged else None,
         )  # fmt: skip
         check_clusters(n_clusters, rows.n_rows)
+        if links_file is None:
+            tell_of_no_links(quiet)
         verbose = 0 if quiet else 1
         seen = Seen.of(
             rows, links_file, contradictions, memory * 2**20, verbose, may_lack=skip_damaged
@@ -262,19 +264,12 @@ def fit(
     tell(summary, quiet)
 
 
-def _do_without_links(as_published: bool, quiet: bool) -> None:
-    """Say what it means that there are no links; the paper's method cannot do without."""
+def _refuse_to_do_without_links() -> None:
     from s3c2.errors import LinksError
 
-    if as_published:
-        raise LinksError(
-            "--as-published learns from links alone: give must-links and cannot-links with "
-            "--links, or leave --as-published out."
-        )
-    say(
-        "There are no links: the clusters follow from the neighbours of the rows alone, and may "
-        "not be the ones you mean. A few links would help: --links.",
-        quiet=quiet,
+    raise LinksError(
+        "--as-published learns from links alone: give must-links and cannot-links with "
+        "--links, or leave --as-published out."
     )
 
 

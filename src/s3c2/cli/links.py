@@ -164,8 +164,9 @@ def _print_check(result: dict[str, Any]) -> None:
     click.echo(f"{result['must_links']:,} must-links, {result['cannot_links']:,} cannot-links.")
     if result["duplicates"]:
         click.echo(f"{result['duplicates']:,} links were given more than once; each counts once.")
+    without = " but for contradictory ones" if result["n_contradictions"] else ""
     click.echo(
-        f"With all that follows from them: {result['implied_must_links']:,} must-links, "
+        f"With all that follows from them{without}: {result['implied_must_links']:,} must-links, "
         f"{result['implied_cannot_links']:,} cannot-links."
     )
     n_found, shown = result["n_contradictions"], result["contradictions"]

@@ -60,5 +60,14 @@ def words_of_doubt(n_doubted: int, report: bool) -> str:
     links, rows, them = ("link is", "its", "it") if one else ("links are", "their", "them")
     if n_doubted > MOST_DOUBTED:
         them = f"the first {MOST_DOUBTED}"
-    words = f"{n_doubted:,} {links} contradicted by the neighbours of {rows} rows"
+    words = f"{n_doubted:,} {links} doubtful beside the neighbours of {rows} rows"
     return f"{words}; the report lists {them}." if report else f"{words}."
+
+
+def tell_of_no_links(quiet: bool) -> None:
+    """Say what it means that there are none."""
+    say(
+        "There are no links: the clusters follow from the neighbours of the rows alone, and may "
+        "not be the ones you mean. A few links would help: --links.",
+        quiet=quiet,
+    )

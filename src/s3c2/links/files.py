@@ -223,7 +223,9 @@ def _rows_of_ids(table: LinkTable, index: IdIndex) -> Ids:
         rows = spelled.positions(wanted)
         if (rows < 0).any():
             i = int(np.flatnonzero(rows < 0)[0])
-            hint = index.suggestion(values[i])
+            more = int((rows < 0).sum()) - 1
+            others = f" So it is in {more:,} more lines." if more else ""
+            hint = index.suggestion(values[i]) or f" Correct the line or remove it.{others}"
             if kind(wanted) != kind(spelled.ids):
                 hint = f" The file holds {kind(wanted)}, but ids are {kind(index.ids)}."
             table.fail(

@@ -16,8 +16,8 @@ def question_page(project: Project, author: str, said: str = "", alarm: str = ""
     told = f'<p class="alarm" role="alert">{text(alarm)}</p>' if alarm else ""
     return (
         f'<h1 class="unseen">Same or different?</h1>{told}'
-        f'<p id="said" role="status" class="unseen">{text(said)}</p>'
-        f'<section id="ask" aria-label="Question">{asked}</section>{_state(project)}'
+        f'<section id="ask" aria-label="Question">{asked}</section>'
+        f'<p id="said" role="status" class="soft">{text(said)}</p>{_state(project)}'
     )
 
 

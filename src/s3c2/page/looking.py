@@ -186,14 +186,22 @@ def _all_answers(project: Project, author: str, page: int) -> str:
 
 def _answer(project: Project, one: Answered, own: bool) -> str:
     a, b = (text(project.items.names[row]) for row in one.pair)
+    first, second = (_small(project, row) for row in one.pair)
     change = (
         f'<a href="/answers/change?a={one.pair.a}&amp;b={one.pair.b}">Change'
         f'<span class="unseen"> what you said of {a} and {b}</span></a>'
     )
     return (
-        f"<tr><td>{a}</td><td>{b}</td><td>{text(one.verdict)}</td><td>{text(one.author)}</td>"
-        f"<td>{change if own else ''}</td></tr>"
+        f"<tr><td>{first}{a}</td><td>{second}{b}</td><td>{text(one.verdict)}</td>"
+        f"<td>{text(one.author)}</td><td>{change if own else ''}</td></tr>"
     )
+
+
+def _small(project: Project, row: int) -> str:
+    """A small picture of an item, its name being said beside it; empty for texts and tables."""
+    if project.items.kind != "image":
+        return ""
+    return f'<img class="small-picture" src="/items/{row}.png" alt="" loading="lazy">'
 
 
 def change_page(project: Project, author: str, a: int, b: int) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,11 @@ class Question:
     @property
     def pair(self) -> Pair:
         return Pair.of(self.left, self.right)
+
+
+def n_standing(answers: Iterable[Event]) -> int:
+    """How many answers these are, where one that was changed counts once."""
+    return len({(one.author, frozenset((one.a, one.b))) for one in answers})
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ class Project:
         self.questions.restore(history.values())
         self.notes = [
             *self._another_number_of_clusters(),
-            *found.words(len(stored), len(stored) - len(history)),
+            *found.words(n_standing(stored), n_standing(e for e in stored if e.key not in history)),
         ]
         self._keys = list(history)
         self._open: dict[str, Question] = {}

@@ -39,11 +39,11 @@ def training_curves(history: Mapping[str, Mapping[str, Floats]]) -> Figure:
     for place, (name, curves) in enumerate(panels):
         axes = figure.add_subplot(1, len(panels), place + 1)
         # A term of zeros says nothing: that of links, where there are none.
-        curves = {what: each for what, each in curves.items() if what == "loss" or np.any(each)}
-        for number, (what, values) in enumerate(curves.items()):
-            _curve(axes, np.asarray(values, dtype=float), what, COLOURS[number])
+        terms = [what for what, each in curves.items() if what != "loss" and np.any(each)]
+        for number, what in enumerate(["loss", *terms]):  # the loss has the same colour everywhere
+            _curve(axes, np.asarray(curves[what], dtype=float), what, COLOURS[number])
         _label(axes, title=name, x="step", y="loss")
-        if len(curves) > 1:
+        if terms:
             _legend(axes)
     return figure
 

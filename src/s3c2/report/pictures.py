@@ -24,8 +24,9 @@ def rows_as_images(X: Any, image_shape: tuple[int, int] | None) -> NDArray[Any] 
     if image_shape is not None:
         if X.ndim != 2 or X.shape[1] != image_shape[0] * image_shape[1]:
             raise DataError(
-                f"image_shape={image_shape} needs rows of {image_shape[0] * image_shape[1]} "
-                f"values. Got X of shape {X.shape}."
+                f"Images of {image_shape[0]} × {image_shape[1]} need rows of "
+                f"{image_shape[0] * image_shape[1]} numbers. Got X of shape {X.shape}. Give the "
+                "shape that they have, name a column of ids, or leave out other columns."
             )
         return np.asarray(X).reshape(len(X), *image_shape)
     if X.ndim == 3:

@@ -138,8 +138,10 @@ def _learning(content: Content, model: Any) -> list[str]:
         page.svg_figure(
             as_svg(training_curves(model.history_)),
             "Training loss of LabNet and of CluNet, step by step.",
-            "The loss of each step is pale, its running mean is bold. Both should fall and level "
-            "off; a curve that still falls at its end asks for more steps.",
+            "The values of each step are pale, their running mean is bold. The loss is what is "
+            "made small; the other curves are its parts, before they are weighed, and repulsion "
+            "may be below 0. The loss of both networks should fall and level off; one that still "
+            "falls at its end asks for more steps.",
         ),
         "<h2>Same or different</h2>",
         *_distances(content),
@@ -198,7 +200,7 @@ def _doubted(content: Content, images: Any, texts: Sequence[str] | None) -> list
         "<h2>Links that may be wrong</h2>",
         '<p class="soft">The neighbours of the two rows say otherwise; doubt is how much, from 0 '
         "to 1. Such links count less in the training. Check them, and fit again where you mend "
-        f"some.{more}</p>",
+        f"some; a link may also be right, and its rows unusual.{more}</p>",
         page.table(["rows", "link", "doubt"], rows),
     ]
 
