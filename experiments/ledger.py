@@ -125,7 +125,7 @@ def _whole_lines(text: str) -> list[str]:
 def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows and wait until they are on the disk.
 
-    Experiments that share a ledger may run at the same time: the file is locked while one of them
+    Experiments that share a ledger may run at the same time: the folder is locked while one of them
     writes, and a run that has a row already is not written again. A row from before a change of
     its method gives way.
     """
@@ -142,12 +142,17 @@ def append(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
             for own, row in given.items()
             if own not in done
         ]
-        lines = io.StringIO()
         # A row with a value that an older file has no column for is an error here.
-        writer = csv.DictWriter(lines, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows([*stays, *new])
-        write_atomically(path, lines.getvalue().encode())
+        write(path, columns, [*stays, *new])
+
+
+def write(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write a whole table; a kill leaves the old one or the new one."""
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path, lines.getvalue().encode())
 
 
 @contextmanager

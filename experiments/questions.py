@@ -14,9 +14,7 @@ goes on from it. Neighbours of the rows, which depend on no link, are kept in pr
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
-import io
 import pickle
 import time
 import warnings
@@ -212,11 +210,8 @@ def append(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         if not (key in given and is_earlier(row | DEFAULT_ROW))
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = io.StringIO()
-    writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows([*stays.values(), *(row for key, row in given.items() if key not in stays)])
-    write_atomically(path, lines.getvalue().encode())
+    new = [row for key, row in given.items() if key not in stays]
+    ledger.write(path, COLUMNS, [*stays.values(), *new])
 
 
 def parser() -> argparse.ArgumentParser:
