@@ -184,6 +184,19 @@ def test_captured_steps_are_the_eager_ones(blobs, blob_links, quick, monkeypatch
     assert (captured.labels_ == eager.labels_).mean() > 0.95
 
 
+def test_the_rate_of_captured_steps_falls(blobs, blob_links, quick, monkeypatch):
+    """So few steps that the networks stay comparable; most of them are after the half."""
+    short = {"labnet__steps": 10, "clunet__steps": 10}
+    assert captured_steps.WARM_UP < 5
+    captured = quick(**short).fit(blobs[0], links=blob_links)
+    steady = quick(**short, clunet__decay=False).fit(blobs[0], links=blob_links)
+    monkeypatch.setattr(captured_steps, "WARM_UP", 10**9)
+    eager = quick(**short).fit(blobs[0], links=blob_links)
+    assert distance(captured.labnet_.encoder_, eager.labnet_.encoder_) <= 1e-3
+    assert distance(captured.clunet_.network_, eager.clunet_.network_) <= 1e-3
+    assert distance(captured.clunet_.network_, steady.clunet_.network_) > 5e-3
+
+
 def test_replicas_of_different_lengths(many_blobs):
     X, y = many_blobs
     labnet = LabNet(layers=(32, 16), epochs=5, batch_links=16, verbose=0, dropout=0.1)
