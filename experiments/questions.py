@@ -28,14 +28,12 @@ from sklearn.base import clone
 from s3c2 import S3C2, Links, fit_many, metrics
 from s3c2.files.atomic import write_atomically
 from s3c2.questions import Questions, View
-from s3c2.questions.strategies import Informative
 
 from experiments import data, ledger, runs
 from experiments.classical import CLASSICAL
 from experiments.command_line import positive
 from experiments.method_changes import is_earlier
 from experiments.questions_page import (
-    CAUTION,
     COLUMNS,
     KEY,
     OURS,
@@ -100,9 +98,6 @@ class Study:
         if strategy in (OURS, RANDOM):
             chosen = "informative" if strategy == OURS else "random"
             return Questions(X, n_clusters, strategy=chosen, random_state=seed)
-        if strategy in CAUTION:
-            bolder = Informative(len(X), seed, CAUTION[strategy])
-            return Questions(X, n_clusters, strategy=bolder, random_state=seed)
         questions = Questions(X, n_clusters, strategy="random", random_state=seed)
         code = View.of_rows(X, questions.rows, n_clusters, seed).codes[0]
         made = CLASSICAL[strategy](questions.rows, code, n_clusters, seed)
@@ -222,8 +217,8 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument
     add("--quick", action="store_true", help="digits, 40 questions, few steps: a minute on a CPU")
     add("--dataset", nargs="+", choices=DATASETS, metavar="NAME", help="only these data sets")
-    add("--only", nargs="+", choices=(*STRATEGIES, *CAUTION), metavar="NAME",
-        help=f"only these strategies: {', '.join((*STRATEGIES, *CAUTION))}")  # fmt: skip
+    add("--only", nargs="+", choices=STRATEGIES, metavar="NAME",
+        help=f"only these strategies: {', '.join(STRATEGIES)}")  # fmt: skip
     add("--links", default="implied", choices=("implied", "answers"),
         help="learn also from what follows from the answers, or from them alone")  # fmt: skip
     add("--seeds", type=positive, default=SEEDS, help="trajectories of each strategy")

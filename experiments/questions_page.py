@@ -20,8 +20,6 @@ from experiments.plots import TITLES, curve, legend, links_axis, panels, save, s
 
 OURS, RANDOM = "ours", "random"
 STRATEGIES = (OURS, RANDOM, *CLASSICAL)
-BOLD, CAUTIOUS = "ours, bold", "ours, cautious"  # to choose ``CAUTION`` by, on request only
-CAUTION = {BOLD: 0.0, CAUTIOUS: 2.0}
 KEY = ("dataset", "strategy", "links", "seed", "n_questions")
 COLUMNS = (
     *KEY, "nmi", "ari", "acc", "n_same", "n_different", "n_links", "seconds_per_run", "group_size",
@@ -33,8 +31,6 @@ STYLES = {
     "Explore-Consolidate": ("#E69F00", "s", "-"),
     "Min-Max": ("#009E73", "^", "-"),
     "NPU": ("#CC79A7", "D", "-"),
-    BOLD: ("0.6", "x", ":"),
-    CAUTIOUS: ("0.6", "+", "--"),
 }
 BUDGET, GOAL = 1000, 300  # questions of random pairs, and within how many ours should do as well
 

@@ -12,6 +12,7 @@ from s3c2.page.items import read_items
 from s3c2.page.project import Project
 from s3c2.page.results import Opinions
 from s3c2.questions import View
+from s3c2.report.answers import DoubtedLink
 
 SETTINGS = {
     "title": "shapes",
@@ -62,11 +63,13 @@ def project(folder, items):
 
 @pytest.fixture
 def with_clusters(folder, items):
-    """A project whose last model is known: the kind of each picture."""
+    """A project whose last model is known: the kind of each picture, and two links it doubts."""
     kinds = np.arange(len(items)) % 3
     posteriors = (np.eye(3)[kinds] * 0.9 + 1 / 30).astype(np.float32)
     code = items.data.X.reshape(len(items), -1)
-    Opinions.of(View(np.arange(len(items)), posteriors, (code,), (1.0,)), posteriors).write(folder)
+    view = View(np.arange(len(items)), posteriors, (code,), (1.0,))
+    doubted = [DoubtedLink(0, 4, "must", 0.9), DoubtedLink(2, 5, "cannot", 0.8)]
+    Opinions.of(view, posteriors, doubted).write(folder)
     made = Project(folder, items, 3, SETTINGS, train=False)
     yield made
     made.close()

@@ -133,6 +133,19 @@ def test_contradictions_are_counted_shown_and_mended(client, project):
     assert "all answers go together" in mended.text
 
 
+def test_an_answer_that_the_model_doubts_is_shown_and_can_be_given_again(with_clusters):
+    client = client_of(with_clusters)
+    with_clusters.answer("Person 1", "1", 0, 4, "same")
+    page = client.get("/answers").text
+    section = page[page.index("Answers to look at again") : page.index("All answers")]
+    assert "said Person 1" in section
+    form = re.findall(r'action="/answer" class="change">(.*?)</form>', section, re.S)[0]
+    sent = dict(re.findall(r'name="(\w+)" value="([^"]*)">', form))
+    again = client.post("/answer", data=sent | {"verdict": "same"})
+    assert again.url.path == "/answers"
+    assert "look at again" not in again.text
+
+
 def own_answer(client, html):
     """The first answer that can be changed: its page, and the hidden fields there."""
     address = re.search(r'href="(/answers/change[^"]*)"', html)[1].replace("&amp;", "&")

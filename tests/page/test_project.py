@@ -176,6 +176,20 @@ def test_disagreements_are_shown_and_the_majority_counts(project):
     assert project.links().n_cannot == 1
 
 
+def test_doubted_answers_are_shown_until_they_are_changed_or_given_again(with_clusters):
+    project = with_clusters
+    assert project.doubted() == []  # nobody gave the answers that the model doubts
+    project.answer("Ann", "1", 0, 4, "same")
+    project.answer("Bob", "2", 5, 2, "different")
+    shown = [(one.a, one.b, one.verdict, one.authors) for one in project.doubted()]
+    assert shown == [(0, 4, "same", ("Ann",)), (2, 5, "different", ("Bob",))]
+    project.answer("Ann", "3", 0, 4, "same")  # it is right
+    assert [(one.a, one.b) for one in project.doubted()] == [(2, 5)]
+    project.answer("Bob", "4", 2, 5, "same")  # it was wrong
+    assert project.doubted() == []
+    assert project.counts()["answers"] == 2
+
+
 def test_what_does_not_belong_becomes_cannot_links(with_clusters):
     project = with_clusters
     row = 4

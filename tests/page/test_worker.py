@@ -59,6 +59,17 @@ def test_numbers_stay_and_agree_with_each_other(folder, job, blobs):
     assert (model.predict(X) == numbers_of(folder)).all()
 
 
+def test_a_wrong_answer_is_doubted(folder, job, blobs):
+    y = blobs[1]
+    one, other = int(np.flatnonzero(y == 0)[9]), int(np.flatnonzero(y == 2)[9])
+    links = Links.read(folder / ".answers.csv", n_samples=len(y))
+    wrong = Links(must=[*links.must, (one, other)], cannot=links.cannot, n_samples=len(y))
+    for name in (".answers.csv", ".links.csv"):
+        wrong.write(folder / name)
+    worker.train(job)
+    assert Opinions.read(folder).doubted.tolist() == [[*sorted((one, other)), 1]]
+
+
 def test_most_rows_keep_their_number():
     labels = np.array([0, 0, 0, 1, 1, 2, 2, 3])
     before = np.array([2, 2, 0, 0, 0, 1, 7, -1])  # 7 is no number any more

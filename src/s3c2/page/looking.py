@@ -96,11 +96,11 @@ def _pages(path: str, page: int, n_pages: int, before: str, after: str) -> str:
 
 
 def answers_page(project: Project, author: str, page: int = 0, said: str = "") -> str:
-    """Contradictions, disagreements, and all answers; one's own can be changed."""
+    """Contradictions, disagreements, doubts, and all answers; one's own can be changed."""
     told = f'<p role="status" class="told">{text(said)}</p>' if said else ""
     return (
         f"<h1>Answers</h1>{told}{_contradictions(project)}{_disagreements(project)}"
-        f"{_all_answers(project, author, page)}"
+        f"{_doubted(project)}{_all_answers(project, author, page)}"
     )
 
 
@@ -147,11 +147,34 @@ def _disagreements(project: Project) -> str:
     )
 
 
+def _doubted(project: Project) -> str:
+    found = project.doubted()
+    if not found:
+        return ""
+    shown = found[:MOST_SHOWN]
+    parts = [
+        f'<section class="problem">{_said(project, step)}{_change(step.a, step.b)}</section>'
+        for step in shown
+    ]
+    which = f"The {len(shown)} most doubtful are shown. " if len(shown) < len(found) else ""
+    return (
+        f'<h2>Answers to look at again <span class="count">{len(found)}</span></h2>'
+        "<p>Similar items speak against these answers, and they count less in the training. "
+        f"{which}Change what is wrong. If an answer is right, give it again, and it is not shown "
+        "any more.</p>"
+        f"{''.join(parts)}"
+    )
+
+
 def _step(project: Project, step: Step) -> str:
+    return f"{_said(project, step)}{_change(step.a, step.b, but=step.verdict)}"
+
+
+def _said(project: Project, step: Step) -> str:
     by = ", ".join(step.authors) or "nobody"
     return (
         f"{comparison(project.items, step.a, step.b)}<p><b>{text(step.verdict)}</b>, said "
-        f"{text(by)}</p>{_change(step.a, step.b, but=step.verdict)}"
+        f"{text(by)}</p>"
     )
 
 

@@ -270,6 +270,20 @@ class Project:
                 if {"same", "different"} <= set(said.values())
             ]
 
+    def doubted(self) -> list[Step]:
+        """Answers that similar items contradict; not those that were given again, or changed."""
+        with self._lock:
+            if self.opinions is None:
+                return []
+            times = Counter((one.pair, one.verdict) for one in self.questions.history)
+            verdicts, said = self.questions.known.verdicts, votes(self.questions.history)
+            found: list[Step] = []
+            for a, b, same in self.opinions.doubted.tolist():
+                pair, verdict = Pair.of(a, b), "same" if same else "different"
+                if verdicts.get(pair) == verdict and times[pair, verdict] < 2:
+                    found.append(self._step(a, b, verdict, said))
+            return found
+
     def _step(self, a: int, b: int, verdict: str, said: dict[Pair, dict[str, Verdict]]) -> Step:
         of_pair = said.get(Pair.of(a, b), {})
         return Step(a, b, verdict, tuple(name for name, v in of_pair.items() if v == verdict))

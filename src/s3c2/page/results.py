@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from s3c2.errors import StorageError
 from s3c2.files.atomic import write_atomically
 from s3c2.files.tables import write_table
 from s3c2.questions import View
+from s3c2.report.answers import Answers, DoubtedLink
 from s3c2.report.content import plane_points
 
 OPINIONS = ".opinions.npz"
@@ -29,24 +31,32 @@ class Opinions:
     view : of the rows that may be asked about
     points : (m, 2) these rows in the plane
     labels, probabilities : (n,) cluster of every row, and how sure it is
+    doubted : (answers, 3) two rows and whether they were said to be the same, for each answer that
+        similar rows contradict; the most doubted first
     """
 
     view: View
     points: NDArray[np.float32]
     labels: NDArray[np.int64]
     probabilities: NDArray[np.float32]
+    doubted: NDArray[np.int64]
 
     @classmethod
-    def of(cls, view: View, posteriors: NDArray[np.float32]) -> Opinions:
+    def of(
+        cls, view: View, p: NDArray[np.float32], doubted: Iterable[DoubtedLink] = ()
+    ) -> Opinions:
+        """From the view of a model, the posteriors p of all rows, and what it doubts."""
         points = np.asarray(plane_points(view.codes[0]), dtype=np.float32)
-        return cls(view, points, posteriors.argmax(axis=1), posteriors.max(axis=1))
+        found = [(one.a, one.b, one.kind == "must") for one in doubted]
+        links = np.asarray(found, dtype=np.int64).reshape(-1, 3)
+        return cls(view, points, p.argmax(axis=1), p.max(axis=1), links)
 
     def write(self, folder: Path) -> None:
         buffer = io.BytesIO()
         np.savez(
             buffer, rows=self.view.rows, posteriors=self.view.posteriors,
             codes=np.stack(self.view.codes), thresholds=self.view.thresholds, points=self.points,
-            labels=self.labels, probabilities=self.probabilities,
+            labels=self.labels, probabilities=self.probabilities, doubted=self.doubted,
         )  # fmt: skip
         write_atomically(folder / OPINIONS, buffer.getvalue())
 
@@ -59,7 +69,8 @@ class Opinions:
                     found["rows"], found["posteriors"], tuple(found["codes"]),
                     tuple(found["thresholds"].tolist()),
                 )  # fmt: skip
-                return cls(view, found["points"], found["labels"], found["probabilities"])
+                own = ("points", "labels", "probabilities", "doubted")
+                return cls(view, *(found[name] for name in own))
         except (OSError, ValueError, KeyError):
             return None
 
@@ -70,17 +81,12 @@ class Opinions:
         return [int(row) for row in inside[order]]
 
 
-def write_outputs(
-    folder: Path, model: Any, X: Any, links: Any, posteriors: NDArray[Any], job: dict[str, Any]
-) -> None:
-    """Write model, labels and, where asked for, the report.
+def write_outputs(folder: Path, answers: Answers, job: dict[str, Any]) -> None:
+    """Write model, labels and, where asked for, the report."""
+    from s3c2.report import write_report
 
-    Of ``links`` the report speaks: they are the answers, without what follows from them.
-    """
-    from s3c2.report import Answers, write_report
-
-    names = job["names"]
-    model.save(folder / MODEL)
+    names, posteriors = job["names"], answers.posteriors
+    answers.model.save(folder / MODEL)
     write_table(
         folder / LABELS,
         {
@@ -90,11 +96,10 @@ def write_outputs(
         },
     )
     if job["report"]:
-        answers = Answers(model, X, links)
-        answers.__dict__["posteriors"] = posteriors  # known already
         shape = job["image_shape"]
         write_report(
-            folder / REPORT, model, X, links, ids=names, title=job["title"], texts=job["texts"],
+            folder / REPORT, answers.model, answers.X, answers.links, ids=names,
+            title=job["title"], texts=job["texts"],
             image_shape=None if shape is None else tuple(shape), answers=answers,
         )  # fmt: skip
 

@@ -79,6 +79,7 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     from s3c2.page.numbering import numbers_as_before, numbers_before, renumber
     from s3c2.page.results import LABELS, Opinions, write_outputs
     from s3c2.questions import View
+    from s3c2.report import Answers
 
     X = rows_of(job["rows"])
     links, answers = (links_of(job[name], int(X.shape[0])) for name in ("links", "answers"))
@@ -101,9 +102,9 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     before = numbers_before(folder / LABELS, job["names"])
     renumber(model, numbers_as_before(model.labels_, before, model.n_clusters_))
     view = View.of_model(model, X, np.asarray(job["sample"]))
-    posteriors = np.asarray(model.predict_proba(X))
-    Opinions.of(view, posteriors).write(folder)
-    write_outputs(folder, model, X, answers, posteriors, job)
+    said = Answers(model, X, answers)
+    Opinions.of(view, said.posteriors, said.doubted_links or ()).write(folder)
+    write_outputs(folder, said, job)
     _forget_older(folder / NEIGHBOURS)
     return {"quick": job["quick"], "n_links": links.n_links}
 

@@ -182,5 +182,4 @@ def _strategy(given: str | Strategy, n_rows: int, seed: int) -> Strategy:
     if given not in STRATEGIES:
         names = " or ".join(map(repr, STRATEGIES))
         raise ValueError(f"strategy must be {names}. Got {given!r} instead.")
-    made: Strategy = STRATEGIES[given](n_rows, seed)
-    return made
+    return STRATEGIES[given](n_rows, seed)

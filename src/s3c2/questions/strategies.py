@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 import numpy as np
@@ -13,10 +13,8 @@ from s3c2.questions.known import Known, Pair, Verdict
 from s3c2.questions.view import Floats, View
 
 MOST_DRAWS = 200  # random pairs that are tried before giving up
+DRAWN = 6  # random rows, of which one is asked about
 CURIOSITY = 0.2  # how much a row matters of which the model is sure
-CAUTION = 1.0  # how much it counts that a row has a good chance to find its group
-SURE = 1.1  # and the nearer the chance is to this, the less is learned from the answer
-MOST_COMPARED = 300  # rows that are compared with all groups
 WORTH_ASKING_ON = 0.02  # chance of the next group for a row that did not belong to those before
 LIKELY = 0.5  # chance from which two groups are compared at once
 MERGE_EVERY = 5  # rows are asked about until two groups are compared in any case
@@ -68,13 +66,14 @@ class Informative:
     """One row after another is compared with groups of rows that are known to be the same.
 
     Every cluster is seen first: its most typical row begins a group, without a question. The next
-    row to ask about is one that teaches most about others (rows that are near to it, doubtful, and
-    not near to a row that was asked about), that has a fair chance to find its group, and of which
-    this is not sure. It is compared with the group that it belongs to most probably, then with the
-    next, until it has found its own or none has a chance of WORTH_ASKING_ON: one of the two rows
-    stays, and rows get links of both kinds. The rows that are not where they seemed to be teach
-    most, so they are not soon given up. Between rows, two whole groups are compared that may be the
-    same. Several people are asked about different rows.
+    row to ask about is one of DRAWN random rows: the one that teaches most about others (rows that
+    are near to it, doubtful, and not near to a row that was asked about). The best of all rows
+    would do worse: such rows lie where the model is confused, and clusters learned from them alone
+    fit no others. The row is compared with the group that it belongs to most probably, then with
+    the next, until it has found its own or none has a chance of WORTH_ASKING_ON: one of the two
+    rows stays, and rows get links of both kinds. The rows that are not where they seemed to be
+    teach most, so they are not soon given up. Between rows, two whole groups are compared that may
+    be the same. Several people are asked about different rows.
 
     What the model expects is corrected by the answers so far: a model that is too sure, or too
     timid, is heard accordingly.
@@ -82,8 +81,8 @@ class Informative:
 
     needs_view = True
 
-    def __init__(self, n_rows: int, seed: int, caution: float = CAUTION) -> None:
-        self.random, self.caution = RandomPairs(n_rows, seed), caution
+    def __init__(self, n_rows: int, seed: int) -> None:
+        self.random = RandomPairs(n_rows, seed)
         self.aside: set[int] = set()  # rows that nobody could place
         self.rows: list[int] = []  # that are asked about until they find their groups
         self.n_rows_asked = 0
@@ -155,21 +154,21 @@ class _Choice:
         return None
 
     def _next_row(self) -> Pair | None:
-        """The row that teaches most and may find its group, and the most probable group."""
+        """Of some random rows the one that stands for most others, and its most probable group."""
         near = self.view.near
-        gain = np.maximum(near - near[self.asked].max(axis=0), 0) @ (CURIOSITY + self.view.doubt)
-        gain[self.asked] = -1
+        left = np.ones(len(near), dtype=bool)
+        left[self.asked] = False
         apart = {*self.memory.aside, *self.memory.rows, *self.elsewhere}
-        gain[[self.place[row] for row in apart if row in self.place]] = -1
-        rows = np.argsort(-gain)[:MOST_COMPARED]
-        rows = rows[gain[rows] >= 0]
+        left[[self.place[row] for row in apart if row in self.place]] = False
+        rows = self.memory.random.rng.permutation(np.flatnonzero(left))[:DRAWN]
         if len(rows) == 0:
             return None
         chances = self._chances_of_groups(rows)  # (rows, groups)
-        best = chances.max(axis=1)
-        worth = gain[rows] * best**self.memory.caution * (SURE - best) * (best > 0)
-        at = int(worth.argmax())
-        if best[at] <= 0:
+        gain = np.maximum(near[rows] - near[self.asked].max(axis=0), 0) @ (
+            CURIOSITY + self.view.doubt
+        )
+        at = int(np.where(chances.max(axis=1) > 0, gain, -1).argmax())
+        if chances[at].max() <= 0:
             return None
         self.memory.rows.append(int(self.view.rows[rows[at]]))
         self.memory.n_rows_asked += 1
@@ -273,4 +272,7 @@ def _logistic(evidence: tuple[Floats, Floats], w: NDArray[np.float64]) -> Floats
     return np.asarray(expit(odds))
 
 
-STRATEGIES = {"informative": Informative, "random": RandomPairs}
+STRATEGIES: dict[str, Callable[[int, int], Strategy]] = {
+    "informative": Informative,
+    "random": RandomPairs,
+}
