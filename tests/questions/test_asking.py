@@ -114,20 +114,6 @@ def test_every_cluster_is_seen_soon():
     assert seen == set(range(6))
 
 
-def test_questions_go_where_a_model_doubts():
-    """A quarter of the rows lies between two clusters; more than half of the questions go there."""
-    X, y = blobs(200, 4)
-    questions = Questions(X, 4)
-    doubtful = y == 1
-    posteriors = np.where(
-        doubtful[:, None], (0.01, 0.5, 0.48, 0.01), np.eye(4)[y] * 0.96 + 0.01
-    ).astype(np.float32)
-    code = X.astype(np.float32)
-    questions.learn(View(questions.rows, posteriors, (code,), (20.0,)))
-    pairs = answered(questions, y, 40)
-    assert np.mean([doubtful[list(pair)].any() for pair in pairs]) > 0.5
-
-
 def test_a_row_is_compared_on_until_it_finds_its_group():
     """The view knows nothing: three of four first answers are "different"."""
     X, y = blobs(200, 4)

@@ -14,7 +14,6 @@ from s3c2.questions.view import Floats, View
 
 MOST_DRAWS = 200  # random pairs that are tried before giving up
 DRAWN = 6  # random rows, of which one is asked about
-CURIOSITY = 0.2  # how much a row matters of which the model is sure
 WORTH_ASKING_ON = 0.02  # chance of the next group for a row that did not belong to those before
 LIKELY = 0.5  # chance from which two groups are compared at once
 MERGE_EVERY = 5  # rows are asked about until two groups are compared in any case
@@ -66,14 +65,14 @@ class Informative:
     """One row after another is compared with groups of rows that are known to be the same.
 
     Every cluster is seen first: its most typical row begins a group, without a question. The next
-    row to ask about is one of DRAWN random rows: the one that teaches most about others (rows that
-    are near to it, doubtful, and not near to a row that was asked about). The best of all rows
-    would do worse: such rows lie where the model is confused, and clusters learned from them alone
-    fit no others. The row is compared with the group that it belongs to most probably, then with
-    the next, until it has found its own or none has a chance of WORTH_ASKING_ON: one of the two
-    rows stays, and rows get links of both kinds. The rows that are not where they seemed to be
-    teach most, so they are not soon given up. Between rows, two whole groups are compared that may
-    be the same. Several people are asked about different rows.
+    row to ask about is one of DRAWN random rows: the one that stands for most others, which are
+    near to it and not near to a row that was asked about. Choosing from all rows, or those that the
+    model doubts, did worse: such rows are unlike the rest, and what is learned from them does not
+    fit it. The row is compared with the group that it belongs to most probably, then with the next,
+    until it has found its own or none has a chance of WORTH_ASKING_ON: one of the two rows stays,
+    and rows get links of both kinds. The rows that are not where they seemed to be teach most, so
+    they are not soon given up. Between rows, two whole groups are compared that may be the same.
+    Several people are asked about different rows.
 
     What the model expects is corrected by the answers so far: a model that is too sure, or too
     timid, is heard accordingly.
@@ -164,9 +163,7 @@ class _Choice:
         if len(rows) == 0:
             return None
         chances = self._chances_of_groups(rows)  # (rows, groups)
-        gain = np.maximum(near[rows] - near[self.asked].max(axis=0), 0) @ (
-            CURIOSITY + self.view.doubt
-        )
+        gain = np.maximum(near[rows] - near[self.asked].max(axis=0), 0).sum(axis=1)
         at = int(np.where(chances.max(axis=1) > 0, gain, -1).argmax())
         if chances[at].max() <= 0:
             return None

@@ -108,14 +108,6 @@ class View:
             if len(inside)
         }
 
-    @cached_property
-    def doubt(self) -> Floats:
-        """(m,) how little is known of each row's cluster: 1 minus the lead of its first cluster."""
-        if self.n_clusters == 1:
-            return np.zeros(len(self.rows), dtype=np.float32)
-        two = np.sort(self.posteriors, axis=1)[:, -2:]
-        return np.asarray(1 - (two[:, 1] - two[:, 0]), dtype=np.float32)
-
 
 def sample_rows(n_rows: int, seed: int) -> Rows:
     """The rows that may be asked about: all, or MOST_ROWS of them."""
