@@ -16,7 +16,7 @@ from experiments import ledger
 from experiments.classical import CLASSICAL
 from experiments.findings import number
 from experiments.markdown import NO_RUNS, markdown
-from experiments.plots import TITLES, curve, legend, links_axis, panels, save, summary
+from experiments.plots import TITLES, curve, grid_of_axes, known, legend, links_axis, save, summary
 
 OURS, RANDOM = "ours", "random"
 STRATEGIES = (OURS, RANDOM, *CLASSICAL)
@@ -52,17 +52,18 @@ def table_of(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
 
 
 def draw(folder: Path, found: pd.DataFrame) -> None:
-    """A panel for each data set; the numbers beside it."""
+    """A panel for each data set, each with its own NMI axis; the numbers beside it."""
     found = found.rename(columns={"n_questions": "n_links"})
-    figure, axes_of = panels(found["dataset"])
-    for dataset, axes in axes_of.items():
+    names = known(found["dataset"])
+    figure, axes_of = grid_of_axes(1, max(1, len(names)), sharey=False)
+    for dataset, axes in zip(names, axes_of[0]):
         here = found[(found["dataset"] == dataset) & (found["n_links"] > 0)]
         for strategy, (colour, marker, _) in STYLES.items():
             curve(axes, here[here["strategy"] == strategy], "nmi", colour, marker)
         links_axis(axes, here["n_links"])
         axes.set_title(TITLES[dataset], fontsize=10)
         axes.set_xlabel("questions")
-        axes.set_ylabel("NMI")
+    axes_of[0, 0].set_ylabel("NMI")
     legend(figure, {name: STYLES[name] for name in STYLES if name in set(found["strategy"])})
     save((found.rename(columns={"n_links": "questions"}), figure), folder, "questions_summary")
 
