@@ -4,8 +4,8 @@
     python -m experiments.questions --quick
 
 Strategies: that of `s3c2 ask` (ours), random pairs, and the classical Explore-Consolidate, Min-Max
-and NPU. After each of MARKS questions a model with the defaults learns from the answers and what
-follows from them; NMI is that of the test part. Strategies that listen to a model hear a new one
+and NPU. After each of MARKS questions a model with the defaults learns from the answers; NMI is
+that of the test part. Strategies that listen to a model hear a new one
 after each of REFITS. Trajectories of a data set go on together, so that their models train as one
 stack. Rows in results/questions.csv; the state is kept after every round, and the same command
 goes on from it. Neighbours of the rows, which depend on no link, are kept in pretrained/.
@@ -36,11 +36,13 @@ from experiments.method_changes import is_earlier
 from experiments.questions_page import (
     COLUMNS,
     KEY,
+    LINKS,
     OURS,
     RANDOM,
     STRATEGIES,
     claims,
     draw,
+    newest,
     read,
     table_of,
 )
@@ -71,7 +73,6 @@ class Study:
         what = (
             self.name,
             args.strategies,
-            args.links,
             args.seeds,
             args.marks,
             args.refits,
@@ -131,8 +132,8 @@ class Study:
                     "dataset": self.name, "strategy": strategy, "seed": seed, "n_questions": mark,
                     "nmi": round(scores.nmi, 5), "ari": round(scores.ari, 5),
                     "acc": round(scores.acc, 5), "n_same": known.n_same,
-                    "n_different": known.n_different, "n_links": self._links(questions).n_links,
-                    "links": self.args.links,
+                    "n_different": known.n_different, "n_links": questions.links().n_links,
+                    "links": LINKS,
                     "seconds_per_run": round(seconds / len(due), 3), "group_size": len(due),
                     **ledger.provenance(model, self.prepared.source),
                 })  # fmt: skip
@@ -155,7 +156,7 @@ class Study:
         wanted: dict[Any, tuple[S3C2, Links]] = {}
         keys = {}
         for (strategy, seed), questions in due.items():
-            links = self._links(questions)
+            links = questions.links()
             alike = (
                 seed,
                 hashlib.sha256(links.must.tobytes() + b"-" + links.cannot.tobytes()).hexdigest(),
@@ -172,9 +173,6 @@ class Study:
                 models |= zip(some, fitted)
         seconds = time.perf_counter() - began
         return {key: models[alike] for key, alike in keys.items()}, seconds
-
-    def _links(self, questions: Questions) -> Links:
-        return questions.links(implied=self.args.links == "implied")
 
     def _model(self) -> S3C2:
         args = self.args
@@ -219,8 +217,6 @@ def parser() -> argparse.ArgumentParser:
     add("--dataset", nargs="+", choices=DATASETS, metavar="NAME", help="only these data sets")
     add("--only", nargs="+", choices=STRATEGIES, metavar="NAME",
         help=f"only these strategies: {', '.join(STRATEGIES)}")  # fmt: skip
-    add("--links", default="implied", choices=("implied", "answers"),
-        help="learn also from what follows from the answers, or from them alone")  # fmt: skip
     add("--seeds", type=positive, default=SEEDS, help="trajectories of each strategy")
     add("--most", type=positive, default=MARKS[-1], help="no more questions than this")
     add("--device", default="auto", help="auto (a GPU if there is one), cuda or cpu")
@@ -258,7 +254,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             if spent():
                 break
             study.advance(mark)
-    rows = [row for row in read(folder / "questions.csv") if row["links"] == args.links]
+    rows = newest(read(folder / "questions.csv"))
     if not rows:
         raise SystemExit(f"{folder / 'questions.csv'} has no rows yet: nothing was drawn.")
     found = table_of(rows)

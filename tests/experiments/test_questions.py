@@ -76,6 +76,13 @@ def test_the_claims_are_judged(ours_300, ours_100, verdicts):
     assert [holds for _, holds, _ in questions.claims(found)] == verdicts
 
 
+def test_rows_that_were_made_anew_take_the_place_of_earlier_ones():
+    blank = dict.fromkeys(questions.COLUMNS, "")
+    earlier = [blank | {"links": "implied", "seed": seed} for seed in "01"]
+    anew = blank | {"links": "answers", "seed": "1"}
+    assert questions.newest([*earlier, anew]) == [earlier[0], anew]
+
+
 @pytest.mark.parametrize("name", classical.CLASSICAL)
 def test_classical_strategies_place_row_after_row(name):
     rng = np.random.default_rng(0)

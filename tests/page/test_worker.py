@@ -19,17 +19,16 @@ from .conftest import SETTINGS
 
 @pytest.fixture
 def job(folder, blobs):
-    """A job on the blobs, with the answers of a chain and what follows from it."""
+    """A job on the blobs, with answers that form a chain in each group."""
     X, y = blobs
     np.save(folder / ".rows.npy", X)
     chains = [np.flatnonzero(y == kind)[:5] for kind in range(3)]
     must = [(int(a), int(b)) for chain in chains for a, b in pairwise(chain)]
     answers = Links(must=must, cannot=[(int(chains[0][0]), int(chains[1][0]))], n_samples=len(X))
-    answers.write(folder / ".answers.csv")
-    answers.implied().write(folder / ".links.csv")
+    answers.write(folder / ".links.csv")
     return SETTINGS | {
         "number": 1, "folder": str(folder), "rows": str(folder / ".rows.npy"), "n_clusters": 3,
-        "links": str(folder / ".links.csv"), "answers": str(folder / ".answers.csv"),
+        "links": str(folder / ".links.csv"),
         "sample": list(range(len(X))), "names": [f"i{row}" for row in range(len(X))],
         "texts": None, "preparation": None, "quick": False, "report": False,
         "steps": {"labnet__steps": 40, "clunet__steps": 40}, "scale": "auto",
@@ -62,10 +61,9 @@ def test_numbers_stay_and_agree_with_each_other(folder, job, blobs):
 def test_a_wrong_answer_is_doubted(folder, job, blobs):
     y = blobs[1]
     one, other = int(np.flatnonzero(y == 0)[9]), int(np.flatnonzero(y == 2)[9])
-    links = Links.read(folder / ".answers.csv", n_samples=len(y))
+    links = Links.read(folder / ".links.csv", n_samples=len(y))
     wrong = Links(must=[*links.must, (one, other)], cannot=links.cannot, n_samples=len(y))
-    for name in (".answers.csv", ".links.csv"):
-        wrong.write(folder / name)
+    wrong.write(folder / ".links.csv")
     worker.train(job)
     assert Opinions.read(folder).doubted.tolist() == [[*sorted((one, other)), 1]]
 
@@ -113,7 +111,6 @@ def test_neighbours_are_looked_for_once(folder, job, monkeypatch):
 def test_the_report_speaks_of_answers_alone(folder, job, monkeypatch):
     from s3c2 import suspicion
 
-    # All links are doubted: those that follow from answers, too.
     monkeypatch.setattr(
         suspicion, "doubts_of_links", lambda network, rows, links, *more: np.ones(links.n_links)
     )

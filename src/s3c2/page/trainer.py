@@ -64,7 +64,6 @@ class Trainer:
         job = self._common | {
             "number": self._number, "quick": quick, "report": report,
             "links": self._file(".links.csv", known.links()),
-            "answers": self._file(".answers.csv", known.links(implied=False)),
         }  # fmt: skip
         thread = threading.Thread(target=self._wait, args=(process, job, n_answers), daemon=True)
         thread.start()

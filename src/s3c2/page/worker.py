@@ -69,9 +69,9 @@ def links_of(path: str | None, n_rows: int) -> Any:
 def train(job: dict[str, Any]) -> dict[str, Any]:
     """Fit a model on the links of a job, and write what the page shows of it.
 
-    A job has: number, folder, rows (file), links and answers (files or None; the links are the
-    answers and what follows from them), n_clusters, scale, device, seed, sample (row numbers),
-    names, texts, title, image_shape, preparation, steps (of both stages), quick and report.
+    A job has: number, folder, rows (file), links (file or None), n_clusters, scale, device, seed,
+    sample (row numbers), names, texts, title, image_shape, preparation, steps (of both stages),
+    quick and report.
     """
     import numpy as np
 
@@ -82,7 +82,7 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     from s3c2.report import Answers
 
     X = rows_of(job["rows"])
-    links, answers = (links_of(job[name], int(X.shape[0])) for name in ("links", "answers"))
+    links = links_of(job["links"], int(X.shape[0]))
     model = S3C2(
         job["n_clusters"], scale=job["scale"], device=job["device"], random_state=job["seed"],
         contradictions="drop", verbose=0,
@@ -102,7 +102,7 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     before = numbers_before(folder / LABELS, job["names"])
     renumber(model, numbers_as_before(model.labels_, before, model.n_clusters_))
     view = View.of_model(model, X, np.asarray(job["sample"]))
-    said = Answers(model, X, answers)
+    said = Answers(model, X, links)
     Opinions.of(view, said.posteriors, said.doubted_links or ()).write(folder)
     write_outputs(folder, said, job)
     _forget_older(folder / NEIGHBOURS)

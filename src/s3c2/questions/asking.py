@@ -45,7 +45,7 @@ class Questions:
     >>> for _ in range(30):
     ...     a, b = pair = questions.next_pair()
     ...     _ = questions.answer(pair, "same" if y[a] == y[b] else "different")
-    >>> questions.links(implied=False).n_links
+    >>> questions.links().n_links
     30
     """
 
@@ -154,9 +154,9 @@ class Questions:
         paired = [r for rows in self.known.members.values() if len(rows) > 1 for r in rows]
         return len(set(self.view.labels[np.isin(self.view.rows, paired)].tolist()))
 
-    def links(self, *, implied: bool = True) -> Links:
-        """The answers as links for a fit, with those that follow from them."""
-        return self.known.links(implied=implied)
+    def links(self) -> Links:
+        """The answers as links for a fit."""
+        return self.known.links()
 
 
 def votes(history: Iterable[Answered]) -> dict[Pair, dict[str, Verdict]]:

@@ -15,8 +15,6 @@ from s3c2.links.contradictions import Contradictions
 
 Verdict = Literal["same", "different", "unsure"]
 VERDICTS: tuple[Verdict, ...] = ("same", "different", "unsure")
-MOST_LINKS = 20_000  # for a fit, of those that follow from answers
-MOST_IMPLIED = 5_000_000  # that are listed to draw so many
 
 
 class Pair(NamedTuple):
@@ -82,24 +80,13 @@ class Known:
             return None
         return "different" if (min(a, b), max(a, b)) in self._apart else None
 
-    def links(self, *, implied: bool = True) -> Links:
-        """Links by row number for a fit: the consistent answers and what follows from them.
+    def links(self) -> Links:
+        """The consistent answers as links by row number, for a fit.
 
-        Of those that follow there are as many cannot-links as must-links, or fewer: many more
-        follow, and must-links carry the method. Without ``implied``, the answers alone.
+        What follows from them is left out: it taught nothing that the answers do not, and one wrong
+        "same" between two groups makes all pairs between them wrong.
         """
-        answers = by_row_number(self._consistent, self.n_rows)
-        follow = self._closure.n_implied_must + self._closure.n_implied_cannot
-        if not implied or follow > MOST_IMPLIED:
-            return answers
-        rng = np.random.default_rng(0)
-        must, cannot = map(rng.permutation, self._closure.implied_pairs(MOST_IMPLIED))
-        must = must[: MOST_LINKS // 2]
-        return Links(
-            must=np.concatenate([answers.must, _pairs(must)]),
-            cannot=np.concatenate([answers.cannot, _pairs(cannot[: len(must)])]),
-            n_samples=self.n_rows,
-        )
+        return by_row_number(self._consistent, self.n_rows)
 
     @cached_property
     def contradictions(self) -> Contradictions:
