@@ -5,10 +5,10 @@
 
 Strategies: that of `s3c2 ask` (ours), random pairs, and the classical Explore-Consolidate, Min-Max
 and NPU. After each of MARKS questions a model with the defaults learns from the answers; NMI is
-that of the test part. Strategies that listen to a model hear a new one
-after each of REFITS. Trajectories of a data set go on together, so that their models train as one
-stack. Rows in results/questions.csv; the state is kept after every round, and the same command
-goes on from it. Neighbours of the rows, which depend on no link, are kept in pretrained/.
+that of the test part. Strategies that listen to a model hear a new one after each of REFITS.
+Trajectories of a data set go on together, so that their models train as one stack. Rows in
+results/questions.csv; the state is kept after every round, and the same command goes on from it.
+Neighbours of the rows, which depend on no link, are kept in pretrained/.
 """
 
 from __future__ import annotations

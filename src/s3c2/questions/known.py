@@ -83,8 +83,8 @@ class Known:
     def links(self) -> Links:
         """The consistent answers as links by row number, for a fit.
 
-        What follows from them is left out: it taught nothing that the answers do not, and one wrong
-        "same" between two groups makes all pairs between them wrong.
+        What follows from them is left out: in trials it taught nothing more, and one wrong "same"
+        between two groups makes all pairs between them wrong.
         """
         return by_row_number(self._consistent, self.n_rows)
 

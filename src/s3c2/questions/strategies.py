@@ -66,13 +66,14 @@ class Informative:
 
     Every cluster is seen first: its most typical row begins a group, without a question. The next
     row to ask about is one of DRAWN random rows: the one that stands for most others, which are
-    near to it and not near to a row that was asked about. Choosing from all rows, or those that the
-    model doubts, did worse: such rows are unlike the rest, and what is learned from them does not
-    fit it. The row is compared with the group that it belongs to most probably, then with the next,
-    until it has found its own or none has a chance of WORTH_ASKING_ON: one of the two rows stays,
-    and rows get links of both kinds. The rows that are not where they seemed to be teach most, so
-    they are not soon given up. Between rows, two whole groups are compared that may be the same.
-    Several people are asked about different rows.
+    near to it and not near to a row that was asked about. Choosing from all rows, those that the
+    model doubts first, is better where the model is mostly right, and worse where it is not: such
+    rows are unlike the rest, and what is learned from them does not fit it. The row is compared
+    with the group that it belongs to most probably, then with the next, until it has found its own
+    or none has a chance of WORTH_ASKING_ON: one of the two rows stays, and rows get links of both
+    kinds. The rows that are not where they seemed to be teach most, so they are not soon given up.
+    Between rows, two whole groups are compared that may be the same. Several people are asked about
+    different rows.
 
     What the model expects is corrected by the answers so far: a model that is too sure, or too
     timid, is heard accordingly.
