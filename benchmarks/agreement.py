@@ -21,7 +21,8 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from s3c2 import CluNet, LabNet, Links
-from s3c2.clunet_training import AsOne, CluNetReplica, Pools, clustering_losses, random_pairs
+from s3c2.clunet_losses import AsOne, clustering_losses
+from s3c2.clunet_training import CluNetReplica, Pools, random_pairs
 from s3c2.engine.dropout import Dropout
 from s3c2.engine.loop import train
 from s3c2.engine.randomness import dropout_masks

@@ -162,7 +162,8 @@ def _nnclustering(run: Run) -> Any:
 
 
 def _default(run: Run) -> Any:
-    return S3C2(1)  # the shape of the data decides the network
+    model = S3C2(1)  # the shape of the data decides the network
+    return model.set_params(labnet__cache=PRETRAINED)  # runs share what depends on no link
 
 
 def _k_means(run: Run) -> Any:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from s3c2 import S3C2, CluNet, LabNet, Links, clunet_training, losses
+from s3c2.clunet_losses import weights_of_links
 from s3c2.clunet_training import (
     STAGE,
     CluNetReplica,
@@ -15,19 +16,18 @@ from s3c2.clunet_training import (
     pair_loss,
     random_pairs,
     train_clunets,
-    weights_of_links,
 )
 from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
-from s3c2.errors import LinksError
+from s3c2.errors import EmptyClustersWarning, LinksError
 from s3c2.labnet_training import LabNetResult
 from s3c2.pairs import AllPairs, LabelledPairs, RandomPairs
 from s3c2.suspicion import Suspicion
 
 CPU = torch.device("cpu")
 EQUATION_3 = {  # and nothing else
-    "start": "random", "smoothing": 0, "labels_worth": None, "batch_points": None,
+    "start": "random", "smoothing": 0, "labels_worth": None, "kept_share": 0, "batch_points": None,
 }  # fmt: skip
 
 
@@ -144,6 +144,23 @@ def test_a_kind_of_link_counts_with_the_root_of_its_number_and_doubted_links_lit
     weights = np.concatenate([trusted.must_weight, trusted.cannot_weight])
     assert weights == pytest.approx(np.maximum((1 - doubts) ** 4, 1e-3))
     assert (evened, as_published) == (True, False)
+
+
+def test_clusters_that_labnet_takes_for_one_do_not_vanish():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = (rng.normal(size=(300, 5)) * 0.5 + np.eye(3, 5)[y] * 1.5).astype(np.float32)
+    links = Links.from_labels(y, 40, random_state=0)
+    blind = LabNet(threshold=10.0, steps=100)  # every pair is a must-link
+    settings = {"labnet": blind, "layers": (32, 16), "random_state": 0, "verbose": 0}
+    free = S3C2(3, clunet=CluNet(steps=300, kept_share=0), **settings)
+    with pytest.warns(EmptyClustersWarning):
+        free.fit(X, links=links)
+    kept = S3C2(3, clunet=CluNet(steps=300), **settings).fit(X, links=links)
+    assert "vanishing" in kept.history_["clunet"]
+    assert "vanishing" not in free.history_["clunet"]
+    # The groups are of one size: a cluster begins with about a third, and keeps half of that.
+    assert np.bincount(kept.labels_, minlength=3).min() > 0.12 * len(X)
 
 
 def test_labnet_is_frozen(blobs, blob_links, labnet):

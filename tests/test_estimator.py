@@ -153,7 +153,7 @@ class TestDefault:
         assert (labnet.neighbors, labnet.code, labnet.views, labnet.same_share) == (10, 1, 1, 0.25)
         assert (clunet.start, clunet.views, clunet.batch_points) == ("labnet", True, 200)
         assert (labnet.threshold, labnet.smoothing, clunet.smoothing) == ("neighbors", None, 0.1)
-        assert labnet.dropout == clunet.dropout == 0
+        assert (labnet.dropout, clunet.dropout, clunet.kept_share) == (None, 0, 0.5)
 
     @pytest.mark.parametrize(
         ("network", "rows", "steps"),
@@ -189,7 +189,8 @@ class TestDefault:
         assert list(dict.fromkeys(stages)) == ["autoencoder", "labnet", "clunet start", "clunet"]
         assert stages.count("autoencoder") == 50
         assert set(model.history_["labnet"]) == {"loss", "contrastive", "attraction", "repulsion"}
-        assert set(model.history_["clunet"]) == {"loss", "pairs", "links", "smoothness"}
+        terms = {"loss", "pairs", "links", "smoothness", "vanishing"}
+        assert set(model.history_["clunet"]) == terms
 
 
 class TestRefit:
@@ -345,7 +346,7 @@ class TestAsPublished:
         assert labnet.semi_supervised == semi_supervised
         assert (labnet.neighbors, labnet.code, labnet.smoothing, labnet.views) == (0, False, 0, 0)
         assert (clunet.start, clunet.smoothing, clunet.views) == ("random", 0, False)
-        assert clunet.labels_worth is None
+        assert (clunet.labels_worth, clunet.kept_share) == (None, 0)
 
     def test_every_parameter_may_be_given(self):
         """As a keyword, those of the stages too; nothing else changes."""

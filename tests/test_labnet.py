@@ -7,12 +7,16 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
 
-from s3c2 import S3C2, LabNet, Links
+from s3c2 import S3C2, LabNet, Links, labnet_training
+from s3c2.engine.dropout import Dropout
+from s3c2.engine.rows import Rows
 from s3c2.errors import StorageError
+from s3c2.prior import find_neighbours
 
 QUICK = {
     "code": False, "layers": (64, 16), "steps": 80, "learning_rate": 2e-3, "random_state": 0,
@@ -135,8 +139,40 @@ def test_lengths(blobs):
     # 100 epochs of two batches (256 and 44 links); semi-supervised, of six batches of 50.
     assert n_steps(LabNet.as_published()) == 200
     assert n_steps(LabNet.as_published(semi_supervised=True)) == 600
-    assert n_steps(LabNet(code=False, epochs=3)) == 6
+    assert n_steps(LabNet(code=False, epochs=3)) == 15  # five batches of 64 links at most
     assert n_steps(LabNet(code=False, epochs=3, steps=5)) == 5
+
+
+@pytest.mark.parametrize(
+    ("n_links", "given", "size"),
+    [(0, None, 1), (20, None, 20), (500, None, 64), (2000, None, 125), (9000, None, 256),
+     (9000, 300, 300)],
+)  # fmt: skip
+def test_a_batch_holds_a_sixteenth_of_the_links(n_links, given, size):
+    """64 at least, if there are as many, and 256 at most."""
+    y = np.arange(400) % 3
+    links = (
+        Links.from_labels(y, n_links, random_state=0)
+        if n_links
+        else Links(must=[], cannot=[], n_samples=400)
+    )
+    rows = Rows(np.zeros((400, 2), np.float32), (2,))
+    prior = find_neighbours(rows, 3)
+    replica = labnet_training.LabNetReplica(links, 0, 0.0)
+    assert labnet_training._links_in_batch(LabNet(batch_links=given), replica, rows, prior) == size
+
+
+def test_texts_have_dropout_in_labnet_and_tables_have_none():
+    rng = np.random.default_rng(0)
+    counts = scipy.sparse.csr_array(rng.poisson(0.05, size=(60, 300)).astype(np.float32))
+    table = rng.normal(size=(60, 4)).astype(np.float32)
+    rates = {}
+    for name, X in (("texts", counts), ("table", table)):
+        labnet = LabNet(code=False, steps=3, layers=(8, 4), random_state=0, verbose=0)
+        labnet.fit(X, links=Links.from_labels(np.arange(60) % 3, 20, random_state=0))
+        found = [one.rate for one in labnet.encoder_.modules() if isinstance(one, Dropout)]
+        rates[name] = (labnet.scale_, found)
+    assert rates == {"texts": ("topics", [0.3]), "table": ("robust", [0.0])}
 
 
 def test_own_encoder_and_decoder(blobs, blob_links):

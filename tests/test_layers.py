@@ -18,8 +18,8 @@ LAYERS = (
      "distances", "datasets", "sampled", "stream_ids"},
     {
         "fitting", "saving", "surface", "suspicion", "threshold", "calibration", "pretraining",
-        "cluster_training", "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_start",
-        "clunet_training",
+        "cluster_training", "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_losses",
+        "clunet_start", "clunet_training",
     },
     {"estimator", "baselines", "tuning", "labelling", "onnx_export", "questions"},
     {"ray"},

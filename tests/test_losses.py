@@ -386,3 +386,17 @@ class TestIdentitiesOfTheThresholdSection:
             (p_hat**2).sum() - 2 / n**2 * p_same[given.ravel()].sum() + given.sum().double() / n**2
         )
         assert float(loss) == pytest.approx(float(rewritten), abs=1e-12)
+
+
+def test_vanishing_is_how_far_clusters_are_below_their_least_share():
+    share = torch.tensor([[0.5, 0.3, 0.2], [0.98, 0.02, 0.0]], dtype=torch.float64)
+    share.requires_grad_()
+    least = torch.tensor([[0.2, 0.1, 0.1], [0.2, 0.1, 0.0]], dtype=torch.float64)
+    loss = losses.vanishing(share, least)
+    assert loss.tolist() == pytest.approx([0.0, math.log(0.1 / 0.02) / 3])
+    loss.sum().backward()
+    assert share.grad[0].abs().sum() == 0  # nobody has shrunk too far
+    assert share.grad[1].tolist() == pytest.approx([0.0, -1 / 0.02 / 3, 0.0])
+    # A cluster without any row has a finite slope, and a large one.
+    gone = losses.vanishing(torch.tensor([1.0, 0.0]), torch.tensor([0.2, 0.2]))
+    assert float(gone) == pytest.approx(math.log(0.2 / 1e-6) / 2)

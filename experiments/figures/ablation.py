@@ -23,6 +23,10 @@ from experiments.runs import AS_IT_COMES, DEFAULT, Run, Sizes, grid
 
 # What is switched off → the parameters that do it
 PARTS: dict[str, dict[str, Any]] = {
+    "clusters may vanish": {"clunet__kept_share": 0},
+    "256 links in a step": {"labnet__batch_links": 256},
+    "LabNet with dropout": {"labnet__dropout": 0.3},  # as it is on Reuters
+    "LabNet without dropout": {"labnet__dropout": 0},  # as it is elsewhere
     "neighbours in the rows": {"labnet__code": False},
     "no neighbours": {"labnet__neighbors": 0},
     "no correction by τ": {"labnet__same_share": 0},

@@ -52,6 +52,9 @@ class CluNet(LinkClusterer):
         Given links have a steeper loss beside eq. (3) over the labelled pairs, and n of them count
         n / (n + labels_worth) as much as these: half as much if there are 1,000. None takes both
         together in eq. (3), as in the paper.
+    kept_share : float from 0 to 1, default=0.5
+        With ``start="labnet"``: how much of the share of rows that a cluster has in the beginning
+        it is to keep. 0 lets clusters vanish.
     views : bool, default=True
         Show images a little shifted, turned and scaled, each time anew.
     dropout : float, default=0
@@ -95,6 +98,7 @@ class CluNet(LinkClusterer):
     start: str = "labnet"
     smoothing: float = 0.1
     labels_worth: float | None = 1000
+    kept_share: float = 0.5
     views: bool = True
     dropout: float = 0.0
     steps: int | None = None
@@ -117,6 +121,7 @@ class CluNet(LinkClusterer):
             start="random",
             smoothing=0.0,
             labels_worth=None,
+            kept_share=0.0,
             views=False,
             dropout=published.DROPOUT[network] if dropout is None else dropout,
             steps=how.n_steps(1),
@@ -167,6 +172,7 @@ class CluNet(LinkClusterer):
         check_choice(self, "start", ("random", "labnet"))
         check_number(self, "smoothing", 0)
         check_number(self, "labels_worth", 0, optional=True)
+        check_number(self, "kept_share", 0, 1)
         check_flag(self, "views")
         check_number(self, "dropout", 0, 0.99)
         check_number(self, "steps", 1, whole=True, optional=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -30,10 +30,23 @@ BATCH = 500
 STEPS = 400  # at most, and no more than CluNet has
 
 
+class Start(NamedTuple):
+    """Where a CluNet begins.
+
+    Attributes
+    ----------
+    network : its hidden layers are LabNet's, its output agrees with a clustering of h
+    shares : of the rows in each cluster, (K,)
+    """
+
+    network: nn.Module
+    shares: Tensor
+
+
 def started_networks(
     settings: CluNet, replicas: Sequence[CluNetReplica], pools: Pools, rows: Rows, run: FitRun
-) -> list[nn.Module]:
-    """CluNets whose hidden layers are LabNet's and whose output agrees with a clustering of h."""
+) -> list[Start]:
+    """Where each CluNet begins, from a clustering of what its LabNet learned."""
     targets = _targets(settings, replicas, pools)
     at = {id(replica): i for i, replica in enumerate(replicas)}
 
@@ -54,7 +67,11 @@ def started_networks(
     trained = train_cluster_networks(
         settings, how, rate, replicas, step_losses, BATCH, rows, run, build, "clunet start"
     )
-    return [one.network for one in trained]
+    shares = (
+        np.bincount(clusters, minlength=int(settings.n_clusters)) / len(clusters)
+        for _, clusters in targets
+    )
+    return [Start(one.network, torch.from_numpy(s).float()) for one, s in zip(trained, shares)]
 
 
 def assignment_losses(

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from s3c2 import losses, published
-from s3c2.clunet_start import started_networks
-from s3c2.cluster_training import misclassification, train_cluster_networks
+from s3c2.clunet_losses import (
+    AsOne,
+    Beside,
+    Part,
+    Smoothness,
+    Vanishing,
+    clustering_losses,
+    weights_of_links,
+)
+from s3c2.clunet_start import Start, started_networks
+from s3c2.cluster_training import train_cluster_networks
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.loop import check_converged, converged
 from s3c2.engine.randomness import Purpose, derived_seed
@@ -27,16 +36,14 @@ from s3c2.labnet_training import LabNetResult
 from s3c2.links import Links
 from s3c2.pairs import (
     AllPairs,
-    Ends,
     GivenLinks,
     LabelledPairs,
-    PairBatch,
     PairSource,
     Pool,
     RandomPairs,
     Twins,
 )
-from s3c2.prior import Neighbours, find_neighbours, worst_change
+from s3c2.prior import Neighbours, find_neighbours
 from s3c2.surface import ClusterResult, labels_of
 from s3c2.suspicion import stricter_trust_of, trusted, undoubted
 
@@ -47,7 +54,6 @@ DrawsPairs = Callable[[int, Sequence[int], torch.device], PairSource]
 
 STAGE = 1  # LabNet's draws are those of stage 0
 JUDGED_PAIRS = 50_000
-LEAST_LIKELY = 1e-4  # a link that is less likely than this is given up
 NEIGHBORS = 10  # where the smoothing is not told by LabNet
 
 
@@ -136,13 +142,13 @@ def train_clunets(
 ) -> list[Trained]:
     """Train CluNets on the same rows, in as few stacks as suit the device."""
     how = settings._training(rows.n)
-    build = None
+    build, starts = None, dict[int, Start]()  # by the replica's id
     if settings.start == "labnet" and settings.n_clusters > 1:
         started = started_networks(settings, replicas, pools, rows, run)
-        begin_with = {id(replica): network for replica, network in zip(replicas, started)}
+        starts = {id(replica): one for replica, one in zip(replicas, started)}
 
         def build(replica: CluNetReplica) -> nn.Module:
-            return begin_with[id(replica)]
+            return starts[id(replica)].network
 
     def step_losses(some: Sequence[CluNetReplica], network: Stack) -> Losses:
         seeds = [replica.seed for replica in some]
@@ -156,94 +162,19 @@ def train_clunets(
         if settings.labels_worth is not None:
             weights = weights_of_links([r.links for r in some], float(settings.labels_worth))
             pairs = Beside(given, labelled, weights)
-        if not settings.smoothing or prior is None:
-            return clustering_losses(twins, pairs)
-        return smooth_losses(twins, pairs, prior, float(settings.smoothing))
+        parts: list[Part] = []
+        if settings.smoothing and prior is not None:
+            parts.append(Smoothness(twins.network, prior, float(settings.smoothing)))
+        if starts and settings.kept_share:
+            shares = torch.stack([starts[id(r)].shares for r in some]).to(rows.device)
+            parts.append(Vanishing(float(settings.kept_share) * shares))
+        return clustering_losses(twins, pairs, *parts)
 
     drawn = int(settings.batch_points or 2 * how.pairs)
     return train_cluster_networks(
         settings, how, settings.learning_rate, replicas, step_losses, 2 * how.links + drawn,
         rows, run, build,
     )  # fmt: skip
-
-
-class AsOne:
-    """Eq. (3) over the given links and the labelled pairs of a step together, as published."""
-
-    def __init__(self, links: PairSource, labelled: PairSource) -> None:
-        self.links, self.labelled = links, labelled
-
-    def draw(self, step: int | Tensor) -> list[PairBatch]:
-        return self.links.draw(step).joined(self.labelled.draw(step))
-
-    def terms(self, batches: Sequence[PairBatch], ends: Sequence[Ends]) -> dict[str, Tensor]:
-        return {"loss": misclassification(batches, ends)}
-
-
-class Beside:
-    """Eq. (3) over the labelled pairs, and beside it a steeper loss of the given links.
-
-    A label may be wrong, and eq. (3) forgives that: each pair pulls as strongly as any other. A
-    link that somebody gave pulls the more, the less the clusters agree with it; below LEAST_LIKELY
-    it is given up.
-
-    Parameters
-    ----------
-    links, labelled : PairSource
-    weight : of the given links against the labelled pairs, (replicas,)
-    """
-
-    def __init__(self, links: GivenLinks, labelled: PairSource, weight: Sequence[float]) -> None:
-        self.links, self.labelled = links, labelled
-        self.weight = torch.tensor(weight, device=links.n.device)
-
-    def draw(self, step: int | Tensor) -> list[PairBatch]:
-        return [self.links.draw(step), self.labelled.draw(step)]
-
-    def terms(self, batches: Sequence[PairBatch], ends: Sequence[Ends]) -> dict[str, Tensor]:
-        given, p_same = batches[0], batches[0].same_probability(ends[0].out)
-        links = losses.root_misclassification(p_same, given.same, given.weight, LEAST_LIKELY)
-        pairs = misclassification(batches[1:], ends[1:])
-        return {"loss": pairs + self.weight * links, "pairs": pairs, "links": links}
-
-
-def weights_of_links(links: Sequence[Links], labels_worth: float) -> list[float]:
-    """How much the given links count, where the labelled pairs count 1: more, if they are more.
-
-    Links of a low weight are so many fewer.
-    """
-    counts = [float(one.must_weight.sum() + one.cannot_weight.sum()) for one in links]
-    return [n / (n + labels_worth) if n else 0.0 for n in counts]
-
-
-def clustering_losses(twins: Twins, pairs: AsOne | Beside) -> Losses:
-    """Step → the loss of the pairs."""
-
-    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
-        batches = pairs.draw(step)
-        return pairs.terms(batches, twins(step, *batches))
-
-    return losses_of
-
-
-def smooth_losses(twins: Twins, pairs: AsOne | Beside, prior: Neighbours, weight: float) -> Losses:
-    """Step → the loss of the pairs, and how far small changes of rows move their posteriors.
-
-    The second is KL(p(x) ‖ p(x + r)), where r is the change within the radius of x that moves p
-    most.
-    """
-
-    def losses_of(step: int | Tensor) -> dict[str, Tensor]:
-        batches = pairs.draw(step)
-        ends = twins(step, *batches)
-        terms = pairs.terms(batches, ends)
-        (_, rows), ((_, x), (_, p)) = batches[-1].twins, ends[-1]
-        moved = worst_change(twins.network, x, p, prior.radius[rows], losses.divergence_of)
-        apart = losses.divergence_of(p.detach(), twins.network.without_dropout(moved)).mean(1)
-        loss = terms["loss"] + weight * apart
-        return {"pairs": terms["loss"], **terms, "loss": loss, "smoothness": apart}
-
-    return losses_of
 
 
 def random_pairs(settings: CluNet, n_pairs: int) -> DrawsPairs:

@@ -22,7 +22,13 @@ from s3c2.engine.rows import Rows
 from s3c2.errors import DataError, StorageError
 from s3c2.files.saved import Saved
 from s3c2.fitting import Fitting, begin, check_links
-from s3c2.labnet_training import LabNetResult, prior_of, train_labnets, with_thresholds
+from s3c2.labnet_training import (
+    MOST_LINKS,
+    LabNetResult,
+    prior_of,
+    train_labnets,
+    with_thresholds,
+)
 from s3c2.links import Links
 from s3c2.metrics import Rates
 from s3c2.networks import OUTPUTS, Architecture, committee_of, members_of, output_size
@@ -82,8 +88,9 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         and tf-idf, whose ``scale`` is "topics", and 0 for all else.
     views : bool, default=True
         Show images a little shifted, turned and scaled, each time anew.
-    dropout : float, default=0
-        After each hidden layer.
+    dropout : float, optional
+        After each hidden layer. By default 0.3 for counts and tf-idf, whose ``scale`` is "topics",
+        and 0 for all else.
     output : {"sigmoid", "softmax"}, default="sigmoid"
         What a dense network ends in. The authors' script has "softmax" on Reuters.
     l1 : float, default=0
@@ -101,8 +108,11 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         Length of training, in walks through the links or in steps; ``steps`` wins. By default
         800 steps, 2,500 for 5,000 rows or more, and 5,000 for 50,000 or more where the network is
         a dense one.
-    batch_links, batch_pairs : int
-        Given links, and random pairs for the reconstruction, in a batch; by default 256 and 200.
+    batch_links : int, optional
+        Given links in a batch. By default a sixteenth of them, but 64 at least and 256 at most:
+        links that come in most batches are soon known by heart.
+    batch_pairs : int, default=200
+        Random pairs for the reconstruction in a batch.
     optimizer : {"adam", "rmsprop"}, default="adam"
     learning_rate : float, default=1e-3
     decay : bool, default=True
@@ -146,7 +156,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     same_share: float | None = None
     smoothing: float | None = None
     views: bool = True
-    dropout: float = 0.0
+    dropout: float | None = None
     output: str = "sigmoid"
     l1: float = 0.0
     semi_supervised: bool = False
@@ -155,7 +165,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
     decoder: nn.Module | None = None
     epochs: int | None = None
     steps: int | None = None
-    batch_links: int = 256
+    batch_links: int | None = None
     batch_pairs: int = 200
     optimizer: str = "adam"
     learning_rate: float = published.LEARNING_RATE
@@ -270,7 +280,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         super()._check_parameters()
         check_number(self, "threshold", 0, words=("auto", "neighbors"))
         check_number(self, "n_committee", 1, whole=True)
-        check_number(self, "dropout", 0, 0.99)
+        check_number(self, "dropout", 0, 0.99, optional=True)
         check_choice(self, "output", tuple(OUTPUTS))
         check_number(self, "l1", 0)
         check_flag(self, "semi_supervised")
@@ -291,8 +301,8 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             )
         for name in ("epochs", "steps"):
             check_number(self, name, 1, whole=True, optional=True)
-        for name in ("batch_links", "batch_pairs"):
-            check_number(self, name, 1, whole=True)
+        check_number(self, "batch_links", 1, whole=True, optional=True)
+        check_number(self, "batch_pairs", 1, whole=True)
         check_choice(self, "optimizer", tuple(OPTIMIZERS))
         check_number(self, "learning_rate", 0, LARGEST_RATE)
         check_flag(self, "decay")
@@ -323,7 +333,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         """Batch, length and optimiser."""
         steps = self._usual_steps(n_rows) if self.steps is self.epochs is None else self.steps
         return published.Training(
-            links=int(self.batch_links),
+            links=int(self.batch_links or MOST_LINKS),
             pairs=int(self.batch_pairs) if self.semi_supervised else 0,
             steps=whole(steps),
             epochs=whole(self.epochs),
@@ -331,8 +341,8 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             decay=bool(self.decay) and steps is not None,  # as many steps for all of a stack
         )
 
-    def _encoder_architecture(self) -> Architecture:
-        return replace(self._architecture(self.dropout, self.decoder), output=self.output)
+    def _encoder_architecture(self, dropout: float = 0.0) -> Architecture:
+        return replace(self._architecture(dropout, self.decoder), output=self.output)
 
     def _set_fitted(self, reading: Reading, result: LabNetResult) -> None:
         super()._set_fitted(reading, result)

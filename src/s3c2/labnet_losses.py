@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WEAK_PAIRS = 256  # pairs of neighbours in a batch
 SAME_SHARE = 0.1  # of random pairs, where the number of clusters is not known
-TEXT_SMOOTHING = 0.5  # for counts and tf-idf, whose neighbours say less
+TEXT_SMOOTHING, TEXT_DROPOUT = 0.5, 0.3  # for counts and tf-idf, whose neighbours say less
 
 Batches = Sequence[PairBatch | RowBatch]
 Terms = dict[str, tuple[float | Tensor, Tensor]]  # weight and value of each, by name
@@ -42,6 +42,13 @@ def smoothing_of(settings: LabNet, rows: Rows) -> float:
     if settings.smoothing is None:
         return TEXT_SMOOTHING if isinstance(rows.scaling, Topics) else 0.0
     return float(settings.smoothing)
+
+
+def dropout_of(settings: LabNet, rows: Rows) -> float:
+    """The rate of dropout for these rows."""
+    if settings.dropout is None:
+        return TEXT_DROPOUT if isinstance(rows.scaling, Topics) else 0.0
+    return float(settings.dropout)
 
 
 class Part(Protocol):

@@ -31,6 +31,7 @@ from s3c2.labnet_losses import (
     FromRows,
     FromWeights,
     Part,
+    dropout_of,
     loss_of_parts,
     share_of_same,
 )
@@ -50,6 +51,8 @@ from s3c2.threshold import (
 if TYPE_CHECKING:
     from s3c2.labnet import LabNet
 
+BATCHES = 16  # that hold all given links once, if a batch is within these bounds:
+FEWEST_LINKS, MOST_LINKS = 64, 256
 CODE_LAYERS = (500, 500, 2000, 10)  # of the autoencoder in whose code neighbours are looked for
 CODE_BATCH = 256
 CODE_EPOCHS = 50  # at most
@@ -299,12 +302,13 @@ def _links_in_batch(
 ) -> int:
     """Given links in a batch: no more than there are, where rows without use cost time.
 
-    That is a CPU; on a GPU one stack for all replicas is faster. As published a batch is full.
+    That is a CPU; on a GPU one stack for many replicas is faster. As published a batch is full.
     """
-    most = int(settings.batch_links)
+    n = replica.links.n_links
+    size = int(settings.batch_links or min(max(n // BATCHES, FEWEST_LINKS), MOST_LINKS))
     if prior is None or rows.device.type != "cpu":
-        return most
-    return min(most, max(1, replica.links.n_links))
+        return size
+    return min(size, max(1, n))
 
 
 def _train_alike(
@@ -318,7 +322,7 @@ def _train_alike(
 ) -> list[TrainedReplica]:
     """Train LabNets that have the same number of links in a batch."""
     precision = settings.precision
-    architecture = settings._encoder_architecture()
+    architecture = settings._encoder_architecture(dropout_of(settings, rows))
     how = settings._training(rows.n)
     judged: dict[int, Judgement] = {}  # by the replica's id
 

@@ -209,6 +209,24 @@ def entropy(p: Tensor, floor: float) -> Tensor:
     return -(p * p.log()).sum(-1)
 
 
+def vanishing(share: Tensor, least: Tensor) -> Tensor:
+    """How far clusters have shrunk below the least share of the rows that each is to have.
+
+    1/K · Σₖ max{ log(leastₖ / shareₖ), 0 }, with shares of at least 10⁻⁶.
+
+    Parameters
+    ----------
+    share : (..., K), the mean of the posteriors of rows
+    least : (..., K)
+
+    Returns
+    -------
+    (...,)
+    """
+    shortfall = least.clamp(min=1e-6).log() - share.clamp(min=1e-6).log()
+    return shortfall.clamp(min=0).mean(-1)
+
+
 def student_assignment(z: Tensor, centres: Tensor, power: float = 1.0) -> Tensor:
     """Soft assignment of embedded rows to centres by Student's t (IDEC).
 

@@ -116,8 +116,8 @@ def number_or_word(value: str) -> float | str:
     "--dropout",
     type=click.FloatRange(0, 0.99),
     metavar="RATE",
-    help="Share of units that are dropped in training.  [default: 0; as published 0.1, "
-    "convolutional 0.5]",
+    help="Share of units that are dropped in training.  [default: 0, for texts 0.3 in "
+    "LabNet; as published 0.1, convolutional 0.5]",
 )
 @click.option(
     "--restarts",
