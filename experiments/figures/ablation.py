@@ -59,13 +59,18 @@ def switched_off(
 
 
 def differences(rows: Rows) -> pd.DataFrame:
-    """NMI without a part minus that of the default: mean and spread over link sets with both."""
+    """NMI and ACC without a part minus those of the default, and NMI without it.
+
+    Mean and spread over link sets with both.
+    """
     frame = table(rows)
     of = ["dataset", "n_links", "link_seed"]
-    whole = frame[frame["variant"] == AS_IT_COMES].set_index(of)["nmi"].rename("whole")
-    frame = frame[frame["variant"] != AS_IT_COMES].join(whole, on=of)
-    frame["difference"] = frame["nmi"] - frame["whole"]
-    return summary(frame, ("dataset", "variant", "n_links"), ("difference", "nmi"))
+    whole = frame[frame["variant"] == AS_IT_COMES].set_index(of)[["nmi", "acc"]]
+    frame = frame[frame["variant"] != AS_IT_COMES].join(whole.add_suffix("_whole"), on=of)
+    frame["difference"] = frame["nmi"] - frame["nmi_whole"]
+    frame["acc_difference"] = frame["acc"] - frame["acc_whole"]
+    shown = ("difference", "acc_difference", "nmi")
+    return summary(frame, ("dataset", "variant", "n_links"), shown)
 
 
 def draw(rows: Rows) -> Drawing | None:
@@ -73,7 +78,8 @@ def draw(rows: Rows) -> Drawing | None:
     if data.empty:
         return None
     names, budgets = known(data["dataset"]), sorted(data["n_links"].unique())
-    parts = list(dict.fromkeys(row["variant"] for row in rows if row["variant"] != AS_IT_COMES))
+    of_rows = {row["variant"]: None for row in rows if row["variant"] != AS_IT_COMES}
+    parts = [part for part in {**PARTS, **of_rows} if part in of_rows]
     figure, axes_of = grid_of_axes(1, len(names))
     figure.set_size_inches(2.2 + 2.4 * len(names), 1 + 0.3 * len(parts))
     for dataset, axes in zip(names, axes_of[0]):
