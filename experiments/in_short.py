@@ -9,12 +9,12 @@ import pandas as pd
 
 from experiments import earlier, judges, labnet_judges
 from experiments.claim_tables import said
-from experiments.claims import CLAIMS
+from experiments.claims import CLAIMS, OF_LABNET
 from experiments.figures import figure_2
-from experiments.findings import NOT_RUN, Results, WithSettings, number
+from experiments.findings import NOT_RUN, OnD, Results, WithSettings, number
 from experiments.judges import DENSE
 from experiments.plots import summary, table
-from experiments.runs import DEFAULT, DESIGNS, K_MEANS
+from experiments.runs import AS_PUBLISHED, DEFAULT, DESIGNS, K_MEANS
 from experiments.tables import CHANGED
 
 BUDGET = 1000  # the number of links that a sentence speaks of
@@ -40,13 +40,13 @@ TOPICS = {
 
 
 def in_short() -> str:
-    """What holds, what does not, and what it depends on: ten lines."""
+    """What holds, what does not, and what it depends on: about ten lines."""
     results = {design: Results(design) for design in DESIGNS}
     lines = [f"Of the paper's {len(CLAIMS)} claims {_tally(results)}."]
     for topic, judge in TOPICS.items():
         verdicts = (f"{design} links: {said(judge(one), '**')}" for design, one in results.items())
         lines.append(f"*{topic}* – {'; '.join(verdicts)}.")
-    lines += [_on_links(), _on_settings()]
+    lines += [_on_links(), _on_settings(), _on_d(results)]
     text = "".join(f"- {line}\n" for line in lines)
     old = " and ".join(earlier.earlier_places())
     if old:
@@ -117,4 +117,23 @@ def _on_settings() -> str:
     return (
         "**With two settings changed**, T on d, as in the authors' script, and no dropout, S3C2 is "
         f"ahead of d-graph with 2,000 and 5,000 links – {'; '.join(parts)}."
+    )
+
+
+def _on_d(results: dict[str, Results]) -> str:
+    """How many claims of the threshold and of LabNet's rates hold with T on d², and with T on d."""
+    parts = []
+    for design, published in results.items():
+        on_d = OnD(design, AS_PUBLISHED)
+        found = NOT_RUN
+        if not on_d.six_thresholds.empty:
+            squared, plain = (
+                sum(claim.judge(one).word == "holds" for claim in OF_LABNET)
+                for one in (published, on_d)
+            )
+            found = f"{plain} of {len(OF_LABNET)} hold, with T on d² {squared}"
+        parts.append(f"{design} links: {found}")
+    return (
+        "**With T on d alone**, of the claims of figures 3 and 4, on the threshold and on "
+        f"LabNet's rates – {'; '.join(parts)}."
     )

@@ -61,8 +61,8 @@ class RuleLinks:
 
 
 WITHOUT_LINKS = S3C2(
-    2, labnet=LabNet(code=False, steps=60, learning_rate=5e-3),
-    clunet=CluNet(steps=80, batch_pairs=60, learning_rate=5e-3), layers=(32, 32, 16),
+    2, labnet=LabNet(code=False, steps=30, learning_rate=1e-2),
+    clunet=CluNet(steps=30, batch_pairs=60, learning_rate=1e-2), layers=(32, 32, 16),
     scale="standard", random_state=0, verbose=0,
 )  # fmt: skip
 SCORES = "score measures the clusters against links, and the check gives none"
