@@ -40,13 +40,13 @@ TOPICS = {
 
 
 def in_short() -> str:
-    """What holds, what does not, and what it depends on: about ten lines."""
+    """What holds, what does not, and what it depends on: ten lines."""
     results = {design: Results(design) for design in DESIGNS}
     lines = [f"Of the paper's {len(CLAIMS)} claims {_tally(results)}."]
     for topic, judge in TOPICS.items():
         verdicts = (f"{design} links: {said(judge(one), '**')}" for design, one in results.items())
         lines.append(f"*{topic}* – {'; '.join(verdicts)}.")
-    lines += [_on_links(), _on_settings(), _on_d(results)]
+    lines += [_on_links(), f"{_on_settings()} {_on_d(results)}"]
     text = "".join(f"- {line}\n" for line in lines)
     old = " and ".join(earlier.earlier_places())
     if old:
@@ -134,6 +134,6 @@ def _on_d(results: dict[str, Results]) -> str:
             found = f"{plain} of {len(OF_LABNET)} hold, with T on d² {squared}"
         parts.append(f"{design} links: {found}")
     return (
-        "**With T on d alone**, of the claims of figures 3 and 4, on the threshold and on "
-        f"LabNet's rates – {'; '.join(parts)}."
+        "With T on d alone, of the claims of figures 3 and 4, on the threshold and on LabNet's "
+        f"rates – {'; '.join(parts)}."
     )
