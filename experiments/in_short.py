@@ -131,7 +131,8 @@ def _on_d(results: dict[str, Results]) -> str:
                 sum(claim.judge(one).word == "holds" for claim in OF_LABNET)
                 for one in (published, on_d)
             )
-            found = f"{plain} of {len(OF_LABNET)} hold, with T on d² {squared}"
+            n = len(OF_LABNET)
+            found = f"{plain} of {n} hold ({squared} of {n} with T on d²)"
         parts.append(f"{design} links: {found}")
     return (
         "With T on d alone, of the claims of figures 3 and 4, on the threshold and on LabNet's "

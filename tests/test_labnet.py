@@ -162,7 +162,7 @@ def test_a_batch_holds_a_sixteenth_of_the_links(n_links, given, size):
     assert labnet_training._links_in_batch(LabNet(batch_links=given), replica, rows, prior) == size
 
 
-def test_texts_have_dropout_in_labnet_and_tables_have_none():
+def test_texts_have_dropout_in_labnet_and_tables_have_none(tmp_path):
     rng = np.random.default_rng(0)
     counts = scipy.sparse.csr_array(rng.poisson(0.05, size=(60, 300)).astype(np.float32))
     table = rng.normal(size=(60, 4)).astype(np.float32)
@@ -172,7 +172,12 @@ def test_texts_have_dropout_in_labnet_and_tables_have_none():
         labnet.fit(X, links=Links.from_labels(np.arange(60) % 3, 20, random_state=0))
         found = [one.rate for one in labnet.encoder_.modules() if isinstance(one, Dropout)]
         rates[name] = (labnet.scale_, found)
+        labnet.save(tmp_path / name)
+        assert repr(LabNet.load(tmp_path / name).encoder_) == repr(labnet.encoder_)
     assert rates == {"texts": ("topics", [0.3]), "table": ("robust", [0.0])}
+    alone = LabNet(neighbors=0, steps=3, layers=(8, 4), random_state=0, verbose=0)
+    alone.fit(counts, links=Links.from_labels(np.arange(60) % 3, 20, random_state=0))
+    assert {one.rate for one in alone.encoder_.modules() if isinstance(one, Dropout)} == {0.0}
 
 
 def test_own_encoder_and_decoder(blobs, blob_links):

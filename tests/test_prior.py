@@ -214,7 +214,7 @@ def test_smoothing_makes_posteriors_smooth():
 
     def roughness(weight):
         model = S3C2(3, **QUICK).set_params(clunet__smoothing=weight, clunet__steps=500)
-        model.set_params(clunet__kept_share=0)  # which holds borders where they would not stay
+        model.set_params(clunet__kept_share=0)  # it also moves borders
         model.fit(X, links=links)
         rows = model.clunet_._read(X)
         x = rows.block(0, 300)[None]

@@ -1,4 +1,4 @@
-"""Ablation: S3C2 with its defaults, and with one part switched off at a time.
+"""Ablation: S3C2 with its defaults, and with one part switched off, or on, at a time.
 
     python -m experiments ablation --device cuda --precision bf16
 
@@ -21,12 +21,12 @@ from experiments.ledger import Rows
 from experiments.plots import TITLES, Drawing, grid_of_axes, known, short, summary, table
 from experiments.runs import AS_IT_COMES, DEFAULT, Run, Sizes, grid
 
-# What is switched off → the parameters that do it
+# What is switched off, or on → the parameters that do it
 PARTS: dict[str, dict[str, Any]] = {
     "clusters may vanish": {"clunet__kept_share": 0},
     "256 links in a step": {"labnet__batch_links": 256},
-    "LabNet with dropout": {"labnet__dropout": 0.3},  # as it is on Reuters
-    "LabNet without dropout": {"labnet__dropout": 0},  # as it is elsewhere
+    "LabNet with dropout": {"labnet__dropout": 0.3},
+    "LabNet without dropout": {"labnet__dropout": 0},
     "neighbours in the rows": {"labnet__code": False},
     "no neighbours": {"labnet__neighbors": 0},
     "no correction by τ": {"labnet__same_share": 0},
@@ -35,13 +35,21 @@ PARTS: dict[str, dict[str, Any]] = {
     "CluNet from random weights": {"clunet__start": "random"},
     "links count as labels": {"clunet__labels_worth": None},
     "the rate stays": {"labnet__decay": False, "clunet__decay": False},
-    "LabNet smoothed": {"labnet__smoothing": 0.5},  # as it is on Reuters
-    "LabNet not smoothed": {"labnet__smoothing": 0},  # as it is elsewhere
+    "LabNet smoothed": {"labnet__smoothing": 0.5},
+    "LabNet not smoothed": {"labnet__smoothing": 0},
 }
+TEXTS = ("reuters",)
+SWITCHED_ON = ("LabNet with dropout", "LabNet smoothed")  # texts have them by default
+OF_TEXTS = ("LabNet without dropout", "LabNet not smoothed")  # all others are so by default
 
 
 def runs(sizes: Sizes) -> list[Run]:
-    return switched_off(PARTS, sizes.datasets, sizes)
+    same = {True: SWITCHED_ON, False: OF_TEXTS}  # as the default, for texts and for others
+    return [
+        run
+        for run in switched_off(PARTS, sizes.datasets, sizes)
+        if run.variant not in same[run.dataset in TEXTS]
+    ]
 
 
 def switched_off(

@@ -53,8 +53,8 @@ class CluNet(LinkClusterer):
         n / (n + labels_worth) as much as these: half as much if there are 1,000. None takes both
         together in eq. (3), as in the paper.
     kept_share : float from 0 to 1, default=0.5
-        With ``start="labnet"``: how much of the share of rows that a cluster has in the beginning
-        it is to keep. 0 lets clusters vanish.
+        With ``start="labnet"``: a cluster should keep at least this part of the share of rows that
+        it starts with. 0 lets clusters vanish.
     views : bool, default=True
         Show images a little shifted, turned and scaled, each time anew.
     dropout : float, default=0

@@ -22,6 +22,7 @@ from s3c2.engine.rows import Rows
 from s3c2.errors import DataError, StorageError
 from s3c2.files.saved import Saved
 from s3c2.fitting import Fitting, begin, check_links
+from s3c2.labnet_losses import dropout_of
 from s3c2.labnet_training import (
     MOST_LINKS,
     LabNetResult,
@@ -84,13 +85,14 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         By default one by the number of clusters inside S3C2, and 0.1 in a LabNet alone.
     smoothing : float, optional
         Weight of ‖h(x) − h(x + r)‖², where r is the change of x, within 0.3 of the distance to
-        its last neighbour, that moves h most. It needs ``neighbors``. By default 0.5 for counts
-        and tf-idf, whose ``scale`` is "topics", and 0 for all else.
+        its last neighbour, that moves h most; h(x) has dropout, where there is any, and h(x + r)
+        has none. It needs ``neighbors``. By default 0.5 for counts and tf-idf, whose ``scale`` is
+        "topics", and 0 for all else.
     views : bool, default=True
         Show images a little shifted, turned and scaled, each time anew.
     dropout : float, optional
         After each hidden layer. By default 0.3 for counts and tf-idf, whose ``scale`` is "topics",
-        and 0 for all else.
+        if there are ``neighbors``, and 0 for all else.
     output : {"sigmoid", "softmax"}, default="sigmoid"
         What a dense network ends in. The authors' script has "softmax" on Reuters.
     l1 : float, default=0
@@ -109,8 +111,9 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         800 steps, 2,500 for 5,000 rows or more, and 5,000 for 50,000 or more where the network is
         a dense one.
     batch_links : int, optional
-        Given links in a batch. By default a sixteenth of them, but 64 at least and 256 at most:
-        links that come in most batches are soon known by heart.
+        Given links in a batch. By default a sixteenth of them, but 64 at least, if there are as
+        many, and 256 at most: some hundred links that come in every other batch are soon known
+        by heart.
     batch_pairs : int, default=200
         Random pairs for the reconstruction in a batch.
     optimizer : {"adam", "rmsprop"}, default="adam"
@@ -341,7 +344,8 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
             decay=bool(self.decay) and steps is not None,  # as many steps for all of a stack
         )
 
-    def _encoder_architecture(self, dropout: float = 0.0) -> Architecture:
+    def _encoder_architecture(self, rows: Rows | Reading) -> Architecture:
+        dropout = dropout_of(self, rows)
         return replace(self._architecture(dropout, self.decoder), output=self.output)
 
     def _set_fitted(self, reading: Reading, result: LabNetResult) -> None:
@@ -373,7 +377,7 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
         threshold = float(saved.take_number("threshold", 0, sys.float_info.max))
         most = min(self.n_committee, len(saved.tensors))
         members = saved.take_number("committee", 1, most, whole=True)
-        architecture, shape = self._encoder_architecture(), reading.shape
+        architecture, shape = self._encoder_architecture(reading), reading.shape
         encoder = saved.take_network(
             "labnet",
             lambda: committee_of([architecture.build_encoder(shape, 0) for _ in range(members)]),

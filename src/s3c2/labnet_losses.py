@@ -23,6 +23,7 @@ from s3c2.prior import Neighbours, worst_change
 
 if TYPE_CHECKING:
     from s3c2.labnet import LabNet
+    from s3c2.reading import Reading
 
 WEAK_PAIRS = 256  # pairs of neighbours in a batch
 SAME_SHARE = 0.1  # of random pairs, where the number of clusters is not known
@@ -44,10 +45,10 @@ def smoothing_of(settings: LabNet, rows: Rows) -> float:
     return float(settings.smoothing)
 
 
-def dropout_of(settings: LabNet, rows: Rows) -> float:
-    """The rate of dropout for these rows."""
+def dropout_of(settings: LabNet, rows: Rows | Reading) -> float:
+    """The rate of dropout for these rows; from links alone LabNet may learn nothing with it."""
     if settings.dropout is None:
-        return TEXT_DROPOUT if isinstance(rows.scaling, Topics) else 0.0
+        return TEXT_DROPOUT if isinstance(rows.scaling, Topics) and settings.neighbors else 0.0
     return float(settings.dropout)
 
 

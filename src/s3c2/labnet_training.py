@@ -31,7 +31,6 @@ from s3c2.labnet_losses import (
     FromRows,
     FromWeights,
     Part,
-    dropout_of,
     loss_of_parts,
     share_of_same,
 )
@@ -322,7 +321,7 @@ def _train_alike(
 ) -> list[TrainedReplica]:
     """Train LabNets that have the same number of links in a batch."""
     precision = settings.precision
-    architecture = settings._encoder_architecture(dropout_of(settings, rows))
+    architecture = settings._encoder_architecture(rows)
     how = settings._training(rows.n)
     judged: dict[int, Judgement] = {}  # by the replica's id
 
