@@ -32,17 +32,15 @@ from s3c2.questions import Questions, View
 from experiments import data, ledger, runs
 from experiments.classical import CLASSICAL
 from experiments.command_line import positive
-from experiments.method_changes import is_earlier
 from experiments.questions_page import (
     COLUMNS,
     KEY,
-    LINKS,
     OURS,
     RANDOM,
     STRATEGIES,
     claims,
     draw,
-    newest,
+    is_earlier,
     read,
     table_of,
 )
@@ -54,7 +52,6 @@ MARKS = (0, 20, 50, 100, 200, 300, 500, 1000)
 REFITS = (0, 10, 20, 35, 50, 75, 100, 125, 150, 175, 200, 250, 300, 350, 400, 500, 600, 800, 1000)
 TOGETHER = 30  # models in a stack
 QUICK = {"datasets": ("digits",), "seeds": 2, "marks": (0, 20, 40), "refits": (0, 20, 40)}
-DEFAULT_ROW = {"method": runs.DEFAULT, "network": "dense"}  # what every row of the study is of
 Key = tuple[str, int]  # strategy and seed
 
 
@@ -133,7 +130,6 @@ class Study:
                     "nmi": round(scores.nmi, 5), "ari": round(scores.ari, 5),
                     "acc": round(scores.acc, 5), "n_same": known.n_same,
                     "n_different": known.n_different, "n_links": questions.links().n_links,
-                    "links": LINKS,
                     "seconds_per_run": round(seconds / len(due), 3), "group_size": len(due),
                     **ledger.provenance(model, self.prepared.source),
                 })  # fmt: skip
@@ -200,7 +196,7 @@ def append(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     stays = {
         key: row
         for key, row in ((tuple(row[name] for name in KEY), row) for row in read(path))
-        if not (key in given and is_earlier(row | DEFAULT_ROW))
+        if not (key in given and is_earlier(row))
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     new = [row for key, row in given.items() if key not in stays]
@@ -254,7 +250,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             if spent():
                 break
             study.advance(mark)
-    rows = newest(read(folder / "questions.csv"))
+    rows = read(folder / "questions.csv")
     if not rows:
         raise SystemExit(f"{folder / 'questions.csv'} has no rows yet: nothing was drawn.")
     found = table_of(rows)

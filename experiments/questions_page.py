@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments import ledger
+from experiments import ledger, method_changes
 from experiments.classical import CLASSICAL
 from experiments.findings import number
 from experiments.markdown import NO_RUNS, markdown
 from experiments.plots import TITLES, curve, grid_of_axes, known, legend, links_axis, save, summary
+from experiments.runs import DEFAULT
 
 OURS, RANDOM = "ours", "random"
 STRATEGIES = (OURS, RANDOM, *CLASSICAL)
-KEY = ("dataset", "strategy", "links", "seed", "n_questions")
-LINKS = "answers"  # what models learn from; rows of "implied" are of models that learned more
+KEY = ("dataset", "strategy", "seed", "n_questions")
 COLUMNS = (
     *KEY, "nmi", "ari", "acc", "n_same", "n_different", "n_links", "seconds_per_run", "group_size",
     "device", "precision", "s3c2", "torch", "commit", "source", "settings",
@@ -33,6 +33,7 @@ STYLES = {
     "Min-Max": ("#009E73", "^", "-"),
     "NPU": ("#CC79A7", "D", "-"),
 }
+DEFAULT_ROW = {"method": DEFAULT, "network": "dense"}  # what every row of the study is of
 BUDGET, GOAL = 1000, 300  # questions of random pairs, and within how many ours should do as well
 
 
@@ -44,11 +45,9 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def newest(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    """The rows without those that were made anew since."""
-    own = [name for name in KEY if name != "links"]
-    anew = {tuple(row[name] for name in own) for row in rows if row["links"] == LINKS}
-    return [row for row in rows if row["links"] == LINKS or tuple(row[n] for n in own) not in anew]
+def is_earlier(row: dict[str, str]) -> bool:
+    """Whether a row is of a version before a change of the default."""
+    return method_changes.is_earlier(row | DEFAULT_ROW)
 
 
 def table_of(rows: Sequence[dict[str, str]]) -> pd.DataFrame:
@@ -116,7 +115,7 @@ def claims(found: pd.DataFrame) -> list[tuple[str, bool | None, str]]:
 def page_table() -> str:
     """The tables for docs/asking.md, from the committed rows."""
     path = ledger.results_folder() / "questions.csv"
-    rows = newest(read(path))
+    rows = read(path)
     if not rows:
         return NO_RUNS
     found = table_of(rows)
@@ -139,11 +138,10 @@ def page_table() -> str:
         f"- {claim}: {'yes' if holds else 'no'} ({numbers}).\n"
         for claim, holds, numbers in claims(found)
     )
-    before = [row for row in rows if row["links"] != LINKS]
+    before = sum(map(is_earlier, rows))
     more = (
-        f"\n{len(before)} of the {len(rows)} trainings behind the table are of a version before a "
-        "change, and are to be made anew: these models also learned from what follows from the "
-        "answers.\n"
+        f"\n{before} of the {len(rows)} trainings behind the table are of a version before a "
+        "change of the default, and are to be made anew.\n"
         if before
         else ""
     )

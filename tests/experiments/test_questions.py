@@ -9,7 +9,8 @@ import pytest
 
 from s3c2.questions import Known, Pair, View
 
-from experiments import classical, data, questions
+from experiments import classical, data, method_changes, questions
+from experiments.runs import DEFAULT
 
 STRATEGIES = questions.STRATEGIES
 
@@ -55,7 +56,7 @@ def table(nmi):
     return questions.table_of(
         [
             blank
-            | {"dataset": "digits", "strategy": strategy, "links": "implied", "seed": str(seed),
+            | {"dataset": "digits", "strategy": strategy, "seed": str(seed),
                "n_questions": str(n), "nmi": str(value + 0.01 * seed), "ari": "0", "acc": "0",
                "n_same": "0"}
             for (strategy, n), value in nmi.items()
@@ -76,11 +77,16 @@ def test_the_claims_are_judged(ours_300, ours_100, verdicts):
     assert [holds for _, holds, _ in questions.claims(found)] == verdicts
 
 
-def test_rows_that_were_made_anew_take_the_place_of_earlier_ones():
+def test_rows_that_were_made_anew_take_the_place_of_earlier_ones(tmp_path):
     blank = dict.fromkeys(questions.COLUMNS, "")
-    earlier = [blank | {"links": "implied", "seed": seed} for seed in "01"]
-    anew = blank | {"links": "answers", "seed": "1"}
-    assert questions.newest([*earlier, anew]) == [earlier[0], anew]
+    (before, *_) = method_changes.CHANGES[DEFAULT].commits
+    earlier = [blank | {"seed": seed, "commit": before} for seed in "01"]
+    path = tmp_path / "questions.csv"
+    questions.append(path, earlier)
+    anew = blank | {"seed": "1", "commit": "0123456"}
+    questions.append(path, [anew])
+    questions.append(path, [anew | {"nmi": "0.5"}])  # a row that is no earlier one stays
+    assert questions.read(path) == [earlier[0], anew]
 
 
 @pytest.mark.parametrize("name", classical.CLASSICAL)
