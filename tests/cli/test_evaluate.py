@@ -2,7 +2,9 @@
 
 import json
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 
 def test_by_id(folder):
@@ -41,3 +43,24 @@ def test_bad_input(folder, labels, truth, words):
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert all(word in result.stderr for word in words), result.stderr
+
+
+def test_folders_of_parts_are_tables(folder):
+    for number, (ids, clusters) in enumerate([(["a", "b"], [0, 0]), (["c", "d"], [1, 1])]):
+        table = pa.table({"id": ids, "cluster": clusters})
+        (folder.path / "parts").mkdir(exist_ok=True)
+        parquet.write_table(table, folder.path / "parts" / f"part-{number:05d}.parquet")
+    folder.write("t.csv", "id,kind\nd,y\nc,y\nb,x\na,x\n")
+    result = folder.run("evaluate", "parts", "t.csv")
+    assert result.stdout == "NMI 1.0000\nARI 1.0000\nACC 1.0000\n4 of 4 rows matched by id.\n"
+
+    parquet.write_table(
+        pa.table({"id": ["a"], "cluster": [0]}), folder.path / "parts" / "part-00002.parquet"
+    )
+    result = folder.run("evaluate", "parts", "t.csv")
+    assert result.exit_code == 2
+    assert "parts: the id 'a'" in result.stderr
+    parquet.write_table(pa.table({"id": ["e"]}), folder.path / "parts" / "part-00002.parquet")
+    result = folder.run("evaluate", "parts", "t.csv")
+    assert result.exit_code == 2
+    assert all(word in result.stderr for word in ["part-00002.parquet", "'cluster' not found"])

@@ -30,8 +30,8 @@ def evaluate(
 ) -> None:
     """Score the clusters in LABELS against the classes in TRUTH: NMI, ARI and ACC.
 
-    Both are CSV or Parquet tables. They are joined by the id column, or row by row when one of
-    them has none. Rows without a class do not count.
+    Both are CSV or Parquet tables, or folders of Parquet files. They are joined by the id column,
+    or row by row when one of them has none. Rows without a class do not count.
     """
     from s3c2 import metrics
     from s3c2.cli.label_files import join, read_label_column

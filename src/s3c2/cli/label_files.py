@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from s3c2.data.columns import check_columns, column_names, read_text_columns
+from s3c2.data.data import check_ids
+from s3c2.data.parquet import files_of, is_parquet_folder
 from s3c2.data.tables import read_ids
 from s3c2.errors import DataError
 
@@ -30,9 +32,11 @@ def read_label_column(
 ) -> LabelColumn:
     """Read the column asked for, otherwise a usual name, otherwise the only one there is.
 
-    The ids stand in the first of ``id_columns`` that the table has.
+    The ids stand in the first of ``id_columns`` that the table has. A folder of Parquet files, as
+    `s3c2 predict` writes them, is one table.
     """
-    names = column_names(path)
+    parts = files_of(path) if is_parquet_folder(path) else [path]
+    names = column_names(parts[0])
     id_column = next((name for name in id_columns if name in names), None)
     others = [name for name in names if name != id_column]
     if column is not None:
@@ -45,10 +49,20 @@ def read_label_column(
                 f"{', '.join(map(repr, names[:10]))}; name it with {option}."
             )
         column = known[0] if known else others[0]
-    labels = [label or None for label in read_text_columns(path, [column])[column]]
+    id_column = id_column if id_column != column else None
+    labels: list[str | None] = []
+    ids: list[str] = []
+    for part in parts:
+        wanted = [name for name in (column, id_column) if name is not None]
+        check_columns(part, wanted, column_names(part), "column")
+        labels += [label or None for label in read_text_columns(part, [column])[column]]
+        ids += read_ids(part, id_column) or []
     if not labels:
         raise DataError(f"{path}: the table has a header and no rows; expected labels.")
-    return LabelColumn(path, labels, read_ids(path, id_column if id_column != column else None))
+    if id_column is None:
+        return LabelColumn(path, labels, None)
+    check_ids(ids, path, id_column)
+    return LabelColumn(path, labels, ids)
 
 
 def join(labels: LabelColumn, truth: LabelColumn) -> tuple[list[str], list[str], str]:

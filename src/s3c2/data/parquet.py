@@ -125,11 +125,15 @@ def first_names(path: Path) -> list[str]:
     return []
 
 
+def files_of(path: Path) -> list[Path]:
+    """The Parquet files of a folder in the order of their names, or the file itself."""
+    return sorted(_files(path)) if path.is_dir() else [path]
+
+
 def _fragments(path: Path) -> Any:
     dataset = _pyarrow_dataset()
-    files = sorted(_files(path)) if path.is_dir() else [path]
     found = dataset.FileSystemDataset.from_paths(
-        [str(file) for file in files],
+        [str(file) for file in files_of(path)],
         format=dataset.ParquetFileFormat(),
         filesystem=_local(),
         schema=_no_schema(),
