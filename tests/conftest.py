@@ -42,8 +42,8 @@ def blob_links(blobs):
 def small():
     """Settings of S3C2 for a fit that takes a fraction of a second."""
     return {
-        "labnet": LabNet(code=False, steps=60, learning_rate=2e-3),
-        "clunet": CluNet(steps=100, batch_pairs=60, batch_points=40, learning_rate=2e-3),
+        "labnet": LabNet(code=False, steps=30, learning_rate=5e-3),
+        "clunet": CluNet(steps=40, batch_pairs=60, batch_points=40, learning_rate=5e-3),
         "layers": (128, 16),
         "scale": "standard",
         "random_state": 0,

@@ -29,8 +29,8 @@ from s3c2.errors import (
 @pytest.fixture(scope="module")
 def fitted(blobs, blob_links):
     model = S3C2(
-        3, labnet=LabNet(code=False, steps=60, learning_rate=2e-3),
-        clunet=CluNet(steps=150, batch_pairs=60, learning_rate=2e-3), layers=(128, 16),
+        3, labnet=LabNet(code=False, steps=30, learning_rate=5e-3),
+        clunet=CluNet(steps=40, batch_pairs=60, learning_rate=5e-3), layers=(128, 16),
         scale="standard", random_state=0, verbose=0,
     )  # fmt: skip
     return model.fit(blobs[0], links=blob_links)
@@ -45,8 +45,8 @@ class TestFit:
         assert fitted.n_features_in_ == 5
         assert fitted.transform(X).shape == (120, 16)
         assert list(fitted.get_feature_names_out()[:2]) == ["s3c20", "s3c21"]
-        assert len(fitted.history_["labnet"]["loss"]) == 60
-        assert len(fitted.history_["clunet"]["loss"]) == 150
+        assert len(fitted.history_["labnet"]["loss"]) == 30
+        assert len(fitted.history_["clunet"]["loss"]) == 40
 
     def test_posteriors(self, fitted, blobs):
         p = fitted.predict_proba(blobs[0])

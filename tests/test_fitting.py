@@ -16,8 +16,8 @@ from s3c2.errors import StorageError
 def base(**changes):
     """A small S3C2."""
     model = S3C2(
-        3, labnet=LabNet(code=False, epochs=10, batch_links=16, learning_rate=2e-3),
-        clunet=CluNet(steps=40, batch_links=16, batch_pairs=16, learning_rate=2e-3),
+        3, labnet=LabNet(code=False, epochs=5, batch_links=16, learning_rate=5e-3),
+        clunet=CluNet(steps=20, batch_links=16, batch_pairs=16, learning_rate=5e-3),
         layers=(32, 16), verbose=0,
     )  # fmt: skip
     return model.set_params(**changes)

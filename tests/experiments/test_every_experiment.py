@@ -39,10 +39,19 @@ def test_it_trains_writes_rows_and_draws_and_a_second_start_trains_nothing(
     assert drawn["csv"].count(b"\n") > 1
 
     monkeypatch.setattr(training, "fit_many", no_training)
-    for flags in ((), ("--plot-only",)):
-        start(name, *flags)
-        assert (path.read_bytes() if path.exists() else b"") == before
-        assert {kind: picture.read_bytes() for kind, picture in pictures.items()} == drawn
+    start(name)
+    assert (path.read_bytes() if path.exists() else b"") == before
+    assert {kind: picture.read_bytes() for kind, picture in pictures.items()} == drawn
+
+
+def test_plot_only_draws_the_rows_that_exist(folder, start, no_training, monkeypatch):
+    start("neighbours")
+    path = ALL["neighbours"].path(folder)
+    before = [one.read_bytes() for one in (path, folder / "neighbours.png")]
+    (folder / "neighbours.png").unlink()
+    monkeypatch.setattr(training, "fit_many", no_training)
+    start("neighbours", "--plot-only")
+    assert [one.read_bytes() for one in (path, folder / "neighbours.png")] == before
 
 
 def test_the_list_has_every_experiment_with_its_first_line(capsys, monkeypatch):
