@@ -153,7 +153,7 @@ def worst_change(
     length = radius.view(*radius.shape, *[1] * (x.ndim - 2))
     change = (FIRST_REACH * length * _unit(x.roll(1, dims=1) - x)).requires_grad_()
     with torch.enable_grad():
-        apart = divergence(out.detach(), network.without_dropout(x + change)).sum()
+        apart = divergence(out.detach(), network.without_dropout(x + change, learning=False)).sum()
         (slope,) = torch.autograd.grad(apart, change)
     return x + length * _unit(slope)
 

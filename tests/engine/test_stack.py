@@ -268,3 +268,20 @@ def test_a_stack_of_images_runs_each_replica_on_its_own(size):
         together = Stack(networks)(x)
         for r, network in enumerate(networks):
             assert torch.allclose(together[r], network(x[r]), rtol=1e-5, atol=1e-6)
+
+
+def test_a_pass_without_learning_gives_the_rows_their_gradient_and_the_weights_none():
+    networks = [
+        initialised(nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 16)), seed)
+        for seed in range(3)
+    ]
+    stack = Stack(networks)
+    x = torch.randn(3, 8, 4, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    slopes = []
+    for learning in (True, False):
+        x.grad = None
+        stack.without_dropout(x, learning).square().sum().backward()
+        slopes.append(x.grad)
+        assert all((one.grad is not None) == learning for one in stack.parameters())
+        stack.zero_grad()
+    assert torch.equal(*slopes)

@@ -206,6 +206,8 @@ class _Convolution(torch.autograd.Function):
         layer, shape, sizes, scale = ctx.layer, ctx.shape, ctx.sizes, ctx.scale
         grad = grad.to(x.dtype).permute(0, 1, 3, 4, 2).contiguous()
         dx = _input_gradient(x, grad, code, taps, ctx) if ctx.needs_input_grad[0] else None
+        if not ctx.needs_input_grad[1]:
+            return dx, None, None, None, None, None
         E, CIN, F = len(x), shape["CIN"], shape["F"]
         # Backwards the members of a pooling window are taken one by one.
         back = shape | ({"BN": F} if layer.kind == POOL else {})

@@ -41,6 +41,7 @@ class Stack(nn.Module):
     def __init__(self, networks: Sequence[nn.Module], precision: str = "float32") -> None:
         super().__init__()
         self.precision = precision
+        self._learning = True  # whether a pass may give the weights a gradient
         shapes = [{k: v.shape for k, v in n.state_dict().items()} for n in networks]
         for number, other in enumerate(shapes):
             if other != shapes[0]:
@@ -125,8 +126,11 @@ class Stack(nn.Module):
         if self.n == 1:
             network = self._template[0]
             named = [*network.named_parameters(), *network.named_buffers()]
-            return {name: one.unsqueeze(0) for name, one in named}
-        return dict(zip([*self._names, *self._buffer_names], [*self.stacked, *self.buffers()]))
+            state = {name: one.unsqueeze(0) for name, one in named}
+        else:
+            names = [*self._names, *self._buffer_names]
+            state = dict(zip(names, [*self.stacked, *self.buffers()]))
+        return state if self._learning else {name: one.detach() for name, one in state.items()}
 
     def hidden_weights(self) -> list[Tensor]:
         """The weights of all layers but the last, without biases: (replicas, …) each."""
@@ -163,13 +167,18 @@ class Stack(nn.Module):
         for layer, mask in laid:
             layer.mask = mask
 
-    def without_dropout(self, x: Tensor) -> Tensor:
-        """One pass in which nothing is dropped; what was laid in is laid in again."""
+    def without_dropout(self, x: Tensor, learning: bool = True) -> Tensor:
+        """One pass in which nothing is dropped; what was laid in is laid in again.
+
+        Without ``learning`` a stack spares the gradients of its weights.
+        """
         laid = [(layer, layer.mask, layer.keys, layer.training) for layer in self.layers_that_drop]
         for layer, *_ in laid:
             layer.clear()
             layer.eval()
+        self._learning = learning
         out: Tensor = self(x)
+        self._learning = True
         for layer, mask, keys, training in laid:
             layer.mask, layer.keys = mask, keys
             layer.train(training)
@@ -258,15 +267,19 @@ class _ExactLinear(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, Tensor, None]:
+    def backward(
+        ctx: Any, grad: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
         x, weight, *dropped = ctx.saved_tensors
         if dropped:
             y, mask = dropped
             grad = torch.ops.aten.threshold_backward(grad * mask, y, 0)
+        grad_x = torch.bmm(grad, weight) if ctx.needs_input_grad[0] else None
+        if not ctx.needs_input_grad[1]:
+            return grad_x, None, None, None
         grad_weight = torch.empty_like(weight)
         for g, x_r, out in zip(grad.mT.unbind(), x.unbind(), grad_weight.unbind()):
             torch.mm(g, x_r, out=out)
-        grad_x = torch.bmm(grad, weight) if ctx.needs_input_grad[0] else None
         return grad_x, grad_weight, grad.sum(1), None
 
 
