@@ -61,7 +61,8 @@ def read_label_column(
         raise DataError(f"{path}: the table has a header and no rows; expected labels.")
     if id_column is None:
         return LabelColumn(path, labels, None)
-    check_ids(ids, path, id_column)
+    if len(parts) > 1:  # those of one part were checked
+        check_ids(ids, path, id_column)
     return LabelColumn(path, labels, ids)
 
 

@@ -112,9 +112,9 @@ class Stack(nn.Module):
             elif isinstance(layer, nn.Linear) and _is_relu_with_dropout(following):
                 weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
                 if following[1].keys is not None:
-                    x = following[1].of_relu(_gpu_linear(x, weight), bias)
+                    x = following[1].of_relu(_linear(x, weight), bias)
                 else:
-                    x = _exact_linear(x, weight, bias, following[1].mask)
+                    x = _linear(x, weight, bias, following[1].mask)
                 layers = rest[2:]
             else:
                 x = _apply(name, layer, weights, x)
@@ -251,82 +251,65 @@ def _is_relu_with_dropout(layers: Sequence[nn.Module]) -> TypeGuard[tuple[nn.ReL
     )
 
 
-class _ExactLinear(torch.autograd.Function):
-    """Linear layers of all replicas, with the bits that each would get alone on the CPU.
+class _Linear(torch.autograd.Function):
+    """Linear layers of all replicas; with a dropout mask the ReLU and the dropout behind, too.
 
-    Batched products give them, but for the weights' gradient, which is taken one by one. With a
-    dropout mask the ReLU and the dropout behind the layer are taken in the same memory.
+    On the CPU each replica has the bits that it would get alone: batched products give them, but
+    for the weights' gradient, which is taken one by one. On a GPU that gradient lies in memory as
+    the weights do: autograd's own is transposed, and copied in every step, a seventh of the time of
+    a large stack.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, mask: Tensor | None) -> Tensor:
-        y = torch.baddbmm(bias.unsqueeze(1), x, weight.transpose(1, 2))
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor | None
+    ) -> Tensor:
+        if torch.is_autocast_enabled("cuda"):  # here, so that the backward pass has them cast
+            x, weight = x.bfloat16(), weight.bfloat16()
+        if bias is None:
+            y = torch.bmm(x, weight.mT)
+        else:
+            y = torch.baddbmm(bias.unsqueeze(1), x, weight.mT)
         if mask is not None:
             y.relu_().mul_(mask)
         ctx.save_for_backward(x, weight, *(() if mask is None else (y, mask)))
         return y
 
     @staticmethod
-    def backward(
-        ctx: Any, grad: Tensor
-    ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, *dropped = ctx.saved_tensors
+        of_x, of_weight, of_bias, _ = ctx.needs_input_grad
         if dropped:
             y, mask = dropped
             grad = torch.ops.aten.threshold_backward(grad * mask, y, 0)
-        grad_x = torch.bmm(grad, weight) if ctx.needs_input_grad[0] else None
-        if not ctx.needs_input_grad[1]:
-            return grad_x, None, None, None
-        grad_weight = torch.empty_like(weight)
-        for g, x_r, out in zip(grad.mT.unbind(), x.unbind(), grad_weight.unbind()):
-            torch.mm(g, x_r, out=out)
-        return grad_x, grad_weight, grad.sum(1), None
-
-
-def _exact_linear(x: Tensor, weight: Tensor, bias: Tensor, mask: Tensor | None = None) -> Tensor:
-    apply: Any = _ExactLinear.apply
-    out: Tensor = apply(x, weight, bias, mask)
-    return out
-
-
-class _GpuLinear(torch.autograd.Function):
-    """Linear layers of all replicas, whose weights' gradient lies in memory as the weights do.
-
-    Autograd's own is transposed, and copied in every step: a seventh of the time of a large stack.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        if torch.is_autocast_enabled("cuda"):  # here, so that the backward pass has them cast
-            x, weight = x.bfloat16(), weight.bfloat16()
-        ctx.save_for_backward(x, weight)
-        if bias is None:
-            return torch.bmm(x, weight.mT)
-        return torch.baddbmm(bias.unsqueeze(1), x, weight.mT)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        x, weight = ctx.saved_tensors
-        of_x, of_weight, of_bias = ctx.needs_input_grad
         return (
             torch.bmm(grad, weight) if of_x else None,
-            torch.bmm(grad.mT, x) if of_weight else None,
+            _gradient_of_weights(grad, x) if of_weight else None,
             grad.sum(1) if of_bias else None,
+            None,
         )
 
 
-def _gpu_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    apply: Any = _GpuLinear.apply
-    out: Tensor = apply(x, weight, bias)
+def _gradient_of_weights(grad: Tensor, x: Tensor) -> Tensor:
+    if x.device.type != "cpu":
+        return torch.bmm(grad.mT, x)
+    found = grad.new_empty(len(x), grad.shape[2], x.shape[2])
+    for g, x_r, out in zip(grad.mT.unbind(), x.unbind(), found.unbind()):
+        torch.mm(g, x_r, out=out)
+    return found
+
+
+def _linear(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, mask: Tensor | None = None
+) -> Tensor:
+    apply: Any = _Linear.apply
+    out: Tensor = apply(x, weight, bias, mask)
     return out
 
 
 def _apply(name: str, layer: nn.Module, weights: dict[str, Tensor], x: Tensor) -> Tensor:
     if isinstance(layer, nn.Linear):
-        weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
-        if x.device.type == "cpu":
-            return _exact_linear(x, weight, bias)
-        return _gpu_linear(x, weight, bias)
+        return _linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
     if isinstance(layer, nn.Flatten):
         return x.flatten(2)
     if isinstance(layer, nn.Unflatten):
