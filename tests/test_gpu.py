@@ -133,7 +133,7 @@ def test_resuming_on_a_gpu(blobs, blob_links, quick, tmp_path, monkeypatch):
         pass
 
     def interrupt(step):
-        if (step.stage, step.step) == ("clunet", 40):
+        if (step.stage, step.step) == ("clunet", 20):
             raise InterruptError
 
     monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)

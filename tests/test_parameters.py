@@ -16,6 +16,7 @@ import torch
 from s3c2 import S3C2, Callback, CluNet, LabNet, Links, parameters
 from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
 from s3c2.engine.rows import Rows
+from s3c2.errors import ClusterError
 from s3c2.surface import SHARED as SHARED_NAMES
 
 SHARED = set(SHARED_NAMES)
@@ -138,6 +139,17 @@ def test_a_committee_counts_the_weights_of_all_its_members(data):
     with pytest.raises(ValueError, match="'n_committee' parameter of LabNet"):
         model._check_sizes(rows)
     model.set_params(n_committee=int(0.95 * 2**32) // (16 * weights))._check_sizes(rows)
+
+
+@pytest.mark.parametrize("device", ["auto", "cuda"])
+def test_more_ranks_than_gpus(device, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    ranks = {"TORCHELASTIC_RUN_ID": "1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}
+    for name, value in ranks.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ClusterError, match=r"2 processes .* has 1 GPU, .*--nproc-per-node 1"):
+        parameters.torch_device(device)
 
 
 @pytest.mark.parametrize("device", ["meta", "cuda:99", "gpu", "cpu:0:0", "", 3, None, True])

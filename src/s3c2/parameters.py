@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from s3c2.errors import ClusterError
+
 MOST = 2**31 - 1  # of a whole number: what no machine could hold is refused by its name
 MOST_LAYERS = 1000
 NETWORKS = ("dense", "convolutional")
@@ -182,13 +184,12 @@ def host_memory() -> int:
 
 
 def torch_device(name: Any) -> torch.device:
-    """The device of this name; "auto" is a GPU if there is one."""
+    """The device of this name; "auto" is a GPU if there is one.
+
+    Of the processes that torchrun started each has a GPU of its own, unless the name has a number.
+    """
     if isinstance(name, str) and name == "auto":
-        if not torch.cuda.is_available():
-            return torch.device("cpu")
-        # Each process that torchrun started has a GPU of its own.
-        own = os.environ.get("LOCAL_RANK") if "TORCHELASTIC_RUN_ID" in os.environ else None
-        return torch.device("cuda" if own is None else f"cuda:{own}")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     if not isinstance(name, str | torch.device):
         raise TypeError(
             f"The 'device' parameter must be 'auto' or the name of a device. {got(name)}"
@@ -199,11 +200,25 @@ def torch_device(name: Any) -> torch.device:
         raise _no_device(name, "torch knows no such device") from None
     if device.type == "meta":
         raise _no_device(name, "it holds no numbers")
+    if device.type == "cuda" and device.index is None and "TORCHELASTIC_RUN_ID" in os.environ:
+        device = _gpu_of_rank()
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise _no_device(name, str(error).splitlines()[0].rstrip(".")) from error
     return device
+
+
+def _gpu_of_rank() -> torch.device:
+    """The GPU of this process, of those that torchrun started on this machine."""
+    own, there = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if own >= there > 0:
+        raise ClusterError(
+            f"torchrun started {os.environ.get('LOCAL_WORLD_SIZE', own + 1)} processes on this "
+            f"machine, which has {there} GPU{'s' if there > 1 else ''}, and each needs one of its "
+            f"own. Start {there} with --nproc-per-node {there}, or use device='cpu'."
+        )
+    return torch.device("cuda", own)
 
 
 def _no_device(name: Any, why: str) -> ValueError:

@@ -70,15 +70,12 @@ class Stack(nn.Module):
         parameters = [dict(n.named_parameters()) for n in networks]
         self._names = list(parameters[0])
         self.stacked = nn.ParameterList(
-            [
-                nn.Parameter(torch.stack([p[name].detach() for p in parameters]))
-                for name in self._names
-            ]
+            [nn.Parameter(_stacked([p[name].detach() for p in parameters])) for name in self._names]
         )
         buffers = [dict(n.named_buffers()) for n in networks]
         self._buffer_names = list(buffers[0])
         for i, name in enumerate(self._buffer_names):
-            self.register_buffer(f"buffer_{i}", torch.stack([b[name] for b in buffers]))
+            self.register_buffer(f"buffer_{i}", _stacked([b[name] for b in buffers]))
 
     def forward(self, x: Tensor) -> Tensor:
         """(replicas, rows, …) → (replicas, rows, …), float32."""
@@ -204,6 +201,11 @@ class Stack(nn.Module):
         for layer, mask, keys in laid:  # a captured step may go on reading them
             layer.mask, layer.keys = mask, keys
         return network.eval()
+
+
+def _stacked(parts: Sequence[Tensor]) -> Tensor:
+    """Tensors of all replicas as one. Some may come from a GPU: a network that was trained alone."""
+    return torch.stack([part.to(parts[0].device) for part in parts])
 
 
 def is_dense(network: nn.Module) -> bool:
