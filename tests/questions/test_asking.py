@@ -153,6 +153,29 @@ def test_rows_are_drawn_so_that_no_part_of_the_data_is_left_out():
     assert first == {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize(("right", "least", "most"), [(True, 0.35, 1.0), (False, 0.0, 0.2)])
+def test_doubted_rows_are_asked_about_where_the_model_is_right(right, least, most):
+    """Of a tenth of the rows it knows nothing; of the others it is sure, rightly or wrongly."""
+    X, y = blobs(400, 4)
+    doubted = np.arange(400) % 10 == 0
+    shares = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        seems = y if right else rng.permutation(y)
+        posteriors = np.where(doubted[:, None], 0.25, np.eye(4)[seems] * 0.96 + 0.01)
+        code = 4 * posteriors + 0.3 * rng.normal(size=(400, 4))
+        posteriors, code = posteriors.astype(np.float32), code.astype(np.float32)
+        questions = Questions(X, 4, random_state=seed)
+        questions.learn(View(questions.rows, posteriors, (code,), (4.0,)))
+        asked = []
+        while len(asked) < 30:
+            pair = questions.next_pair()
+            asked += [row for row in questions.strategy.rows if row not in asked]
+            questions.answer(pair, "same" if y[pair.a] == y[pair.b] else "different")
+        shares.append(doubted[asked[10:]].mean())
+    assert least <= np.mean(shares) <= most
+
+
 def test_two_people_are_asked_about_different_rows():
     X, y = blobs(200, 4)
     questions = knowing_nothing(X, 4)

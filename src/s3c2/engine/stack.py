@@ -204,7 +204,7 @@ class Stack(nn.Module):
 
 
 def _stacked(parts: Sequence[Tensor]) -> Tensor:
-    """Tensors of all replicas as one. Some may come from a GPU: a network that was trained alone."""
+    """Tensors of all replicas as one; a network that was trained alone may lie on a GPU."""
     return torch.stack([part.to(parts[0].device) for part in parts])
 
 

@@ -13,7 +13,9 @@ from s3c2.questions.known import Known, Pair, Verdict
 from s3c2.questions.view import Floats, View
 
 MOST_DRAWS = 200  # random pairs that are tried before giving up
-DRAWN = 6  # random rows, of which one is asked about
+DRAWN = 6  # rows, of which one is asked about
+MOST_DRAWN = 100  # random rows that these are taken from
+FIRST_RIGHT, FIRST_PROMISED = 1.0, 2.0  # guesses that were right of those that should have been
 WORTH_ASKING_ON = 0.02  # chance of the next group for a row that did not belong to those before
 LIKELY = 0.5  # chance from which two groups are compared at once
 MERGE_EVERY = 5  # rows are asked about until two groups are compared in any case
@@ -65,15 +67,17 @@ class Informative:
     """One row after another is compared with groups of rows that are known to be the same.
 
     Every cluster is seen first: its most typical row begins a group, without a question. The next
-    row to ask about is one of DRAWN random rows: the one that stands for most others, which are
-    near to it and not near to a row that was asked about. Choosing from all rows, those that the
-    model doubts first, is better where the model is mostly right, and worse where it is not: such
-    rows are unlike the rest, and what is learned from them does not fit it. The row is compared
-    with the group that it belongs to most probably, then with the next, until it has found its own
-    or none has a chance of WORTH_ASKING_ON: one of the two rows stays, and rows get links of both
-    kinds. The rows that are not where they seemed to be teach most, so they are not soon given up.
-    Between rows, two whole groups are compared that may be the same. Several people are asked about
-    different rows.
+    row to ask about is one of DRAWN rows: the one that stands for most others, which are near to it
+    and not near to a row that was asked about. Where the model is mostly wrong, these are random
+    rows. The more often it is right, the more random rows they are chosen from: they are the ones
+    that it doubts most. Doubted rows would teach less where it is wrong: they are unlike the rest,
+    and what is learned from them does not fit it.
+
+    The row is compared with the group that it belongs to most probably, then with the next, until
+    it has found its own or none has a chance of WORTH_ASKING_ON: one of the two rows stays, and
+    rows get links of both kinds. The rows that are not where they seemed to be teach most, so they
+    are not soon given up. Between rows, two whole groups are compared that may be the same. Several
+    people are asked about different rows.
 
     What the model expects is corrected by the answers so far: a model that is too sure, or too
     timid, is heard accordingly.
@@ -86,6 +90,8 @@ class Informative:
         self.aside: set[int] = set()  # rows that nobody could place
         self.rows: list[int] = []  # that are asked about until they find their groups
         self.n_rows_asked = 0
+        self.guesses: dict[Pair, float] = {}  # a row and its most probable group, and how probable
+        self.right, self.promised = FIRST_RIGHT, FIRST_PROMISED
 
     def next_pair(self, known: Known, view: View | None, avoid: Collection[Pair]) -> Pair | None:
         if view is None:
@@ -94,6 +100,10 @@ class Informative:
 
     def note(self, pair: Pair, verdict: Verdict) -> None:
         """Go on with the same row after "different"; leave it aside after "unsure"."""
+        guess = self.guesses.pop(pair, None)
+        if guess is not None and verdict != "unsure":
+            self.right += verdict == "same"
+            self.promised += guess
         begun = [row for row in self.rows if row in pair]
         if verdict == "unsure":
             self.aside.update(begun[-1:])
@@ -160,17 +170,35 @@ class _Choice:
         left[self.asked] = False
         apart = {*self.memory.aside, *self.memory.rows, *self.elsewhere}
         left[[self.place[row] for row in apart if row in self.place]] = False
-        rows = self.memory.random.rng.permutation(np.flatnonzero(left))[:DRAWN]
+        rows = self.memory.random.rng.permutation(np.flatnonzero(left))[:MOST_DRAWN]
         if len(rows) == 0:
             return None
         chances = self._chances_of_groups(rows)  # (rows, groups)
+        some = self._doubted(chances.max(axis=1))
+        rows, chances = rows[some], chances[some]
         gain = np.maximum(near[rows] - near[self.asked].max(axis=0), 0).sum(axis=1)
         at = int(np.where(chances.max(axis=1) > 0, gain, -1).argmax())
         if chances[at].max() <= 0:
             return None
         self.memory.rows.append(int(self.view.rows[rows[at]]))
         self.memory.n_rows_asked += 1
-        return self._row_and_group(int(rows[at]), int(chances[at].argmax()))
+        pair = self._row_and_group(int(rows[at]), int(chances[at].argmax()))
+        self.memory.guesses[pair] = float(chances[at].max())
+        return pair
+
+    def _doubted(self, chance: Floats) -> NDArray[np.intp]:
+        """The DRAWN most doubted of some random rows, of so many that DRAWN of them may be wrong.
+
+        Parameters
+        ----------
+        chance : of the most probable group of each row, in random order. What chances promised
+            before, and what came of it, corrects them.
+        """
+        kept = min(1.0, self.memory.right / self.memory.promised)
+        wrong = 1 - kept * float(chance.mean())
+        of = max(DRAWN, round(DRAWN / max(wrong, DRAWN / MOST_DRAWN)))
+        doubt = np.where(chance > 0, 1 - chance, -1)[:of]  # rows without an open question come last
+        return np.argsort(-doubt, kind="stable")[:DRAWN]
 
     def _chances_of_groups(self, rows: NDArray[np.intp]) -> Floats:
         """(rows, groups) chance to be the same; 0 where it is known or cannot be told."""
