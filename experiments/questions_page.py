@@ -144,7 +144,7 @@ def page_table() -> str:
     before = sum(map(is_earlier, rows))
     more = (
         f"\n{before} of the {len(rows)} trainings behind the table are of a version before a "
-        "change of the default, and are to be made anew.\n"
+        "change of the default or of our strategy, and are to be made anew.\n"
         if before
         else ""
     )
