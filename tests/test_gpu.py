@@ -407,7 +407,7 @@ def test_convolutional_replicas_are_close_to_those_alone(semi_supervised, monkey
     for (model, links), stacked in convolutional_grid(data, labnet, clunet):
         alone = model.fit(data.images, links=links)
         assert distance(stacked.labnet_.encoder_, alone.labnet_.encoder_) <= 1e-4
-        if not semi_supervised:  # with it LabNets differ by a rounding, and a pair at T by its label
+        if not semi_supervised:  # then LabNets differ by a rounding, and a pair at T by its label
             assert distance(stacked.clunet_.network_, alone.clunet_.network_) <= 1e-4
 
 
