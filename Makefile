@@ -27,7 +27,7 @@ lint: $(READY) ## ruff, the check and the format
 	$(BIN)/ruff format --check .
 
 types: $(READY) ## mypy --strict on src
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=auto $(BIN)/mypy
 
 tests: $(READY) ## the tests alone, but for the slow ones
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
