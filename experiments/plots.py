@@ -19,6 +19,7 @@ from experiments.ledger import COLUMNS, SCORES, Rows
 from experiments.other_data import OTHERS
 from experiments.runs import DEFAULT, DESIGNS, K_MEANS
 
+DPI = 130
 IDEC_ALONE = "IDEC without links"
 Drawing = tuple[pd.DataFrame, Figure]  # a picture with its numbers
 TITLES = {
@@ -84,7 +85,7 @@ def save(drawing: Drawing, folder: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
     # No matplotlib version inside: the same rows give the same bytes.
-    figure.savefig(folder / f"{name}.png", dpi=130, metadata={"Software": None})
+    figure.savefig(folder / f"{name}.png", dpi=DPI, metadata={"Software": None})
 
 
 def grid_of_axes(lines: int, columns: int, sharey: Any = True) -> tuple[Figure, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,12 +35,29 @@ def sizes():
     )  # fmt: skip
 
 
+@pytest.fixture(scope="session")
+def few_digits():
+    """The part of the digits that is trained and tested on."""
+    from s3c2 import datasets
+
+    whole = datasets.load("digits")
+    return replace(
+        whole, X_train=whole.X_train[:300], y_train=whole.y_train[:300],
+        X_test=whole.X_test[:100], y_test=whole.y_test[:100],
+    )  # fmt: skip
+
+
 @pytest.fixture(autouse=True)
-def tiny(folder, sizes, monkeypatch):
-    from s3c2 import labnet_training
+def tiny(folder, sizes, few_digits, monkeypatch):
+    from s3c2 import datasets, labnet_training
 
-    from experiments import command_line, runs
+    from experiments import command_line, plots, runs
 
+    load = datasets.load
+    monkeypatch.setattr(
+        datasets, "load", lambda name, *more: few_digits if name == "digits" else load(name, *more)
+    )
+    monkeypatch.setattr(plots, "DPI", 30)
     monkeypatch.setenv("S3C2_RESULTS", str(folder.parent))
     monkeypatch.setattr(command_line, "QUICK", sizes)
     monkeypatch.setattr(runs, "PRETRAINED", folder / "pretrained")
