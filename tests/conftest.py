@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import os
+
+# Also for OpenMP outside of torch, and for processes that tests start. A thread that has nothing to
+# do sleeps: the other worker needs the core.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +19,11 @@ from s3c2 import CluNet, LabNet, Links, clunet_start, labnet_losses
 torch.set_num_threads(1)  # two threads only get into each other's way at these sizes
 # Fewer rows beside the links of a batch: the same code on small data, in a fraction of the time.
 labnet_losses.WEAK_PAIRS = clunet_start.BATCH = 64
+
+
+def pytest_collection_finish():
+    """What is imported by now stays: the garbage collector need not look at it again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
