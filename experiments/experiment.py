@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from experiments import ledger
@@ -51,14 +52,19 @@ class Experiment:
         """The docstring of its file."""
         return getattr(sys.modules.get(self.module), "__doc__", None) or ""
 
+    @cached_property
+    def full(self) -> dict[tuple[str, ...], Run]:
+        """Its full runs by their keys in the ledger. A page asks for them a hundred times."""
+        return {ledger.key(ledger.identity(run)): run for run in self.runs(FULL)}
+
     def path(self, folder: Path) -> Path:
         """The CSV of its runs."""
         return folder / f"{self.ledger}.csv"
 
     def rows(self, design: str | None = None) -> Rows:
         """The rows of its full runs; of one design of the links, if it is named."""
-        runs = [run for run in self.runs(FULL) if design in (None, run.design)]
-        return rows_of(runs, self.path(ledger.results_folder()))
+        wanted = {key for key, run in self.full.items() if design in (None, run.design)}
+        return rows_with(wanted, self.path(ledger.results_folder()))
 
     def others(self) -> Rows:
         """The rows of full runs of other experiments that are shown beside its own."""
@@ -79,5 +85,9 @@ class Experiment:
 
 def rows_of(runs: Sequence[Run], path: Path) -> list[dict[str, str]]:
     """The rows of these runs."""
-    wanted = {ledger.key(ledger.identity(run)) for run in runs}
+    return rows_with({ledger.key(ledger.identity(run)) for run in runs}, path)
+
+
+def rows_with(wanted: Collection[tuple[str, ...]], path: Path) -> list[dict[str, str]]:
+    """The rows with these keys."""
     return [dict(row) for key, row in ledger.keyed(path) if key in wanted]

@@ -10,34 +10,35 @@ import pandas as pd
 
 from experiments import ledger
 from experiments.catalogue import experiments
-from experiments.experiment import Experiment, rows_of
+from experiments.experiment import Experiment, rows_with
 from experiments.figures import figure_2
 from experiments.markdown import NO_RUNS, markdown
 from experiments.plots import TITLES, table
-from experiments.runs import FULL, Run
+from experiments.runs import Run
 
 OF_LINKS = {"uniform": "", "chained": ", chained links"}
+Key = tuple[str, ...]
 PROFILE = Path(__file__).parent.parent / "benchmarks" / "results" / "gpu-profile.csv"
 
 
-def own_runs(page: str = "reproduction") -> Iterator[tuple[Experiment, list[Run]]]:
-    """Each experiment of a page with its runs. A shared run belongs to the first that needs it."""
-    seen: set[tuple[str, ...]] = set()
+def own_runs(page: str = "reproduction") -> Iterator[tuple[Experiment, dict[Key, Run]]]:
+    """Each experiment of a page with its runs by their keys in the ledger.
+
+    A shared run belongs to the first that needs it.
+    """
+    seen: set[tuple[str, Key]] = set()
     for experiment in experiments().values():
         if experiment.page != page:
             continue
-        runs = {
-            (experiment.ledger, *ledger.key(ledger.identity(run))): run
-            for run in experiment.runs(FULL)
-        }
-        yield experiment, [run for key, run in runs.items() if key not in seen]
-        seen |= runs.keys()
+        name, runs = experiment.ledger, experiment.full
+        yield experiment, {key: run for key, run in runs.items() if (name, key) not in seen}
+        seen |= {(name, key) for key in runs}
 
 
 def own_rows(page: str = "reproduction") -> Iterator[tuple[Experiment, pd.DataFrame]]:
     """Each experiment of a page with the rows of its own runs."""
     for experiment, runs in own_runs(page):
-        yield experiment, table(rows_of(runs, experiment.path(ledger.results_folder())))
+        yield experiment, table(rows_with(runs, experiment.path(ledger.results_folder())))
 
 
 def times(page: str = "reproduction") -> str:
@@ -103,7 +104,7 @@ def missing_runs(page: str = "reproduction") -> str:
     lines = []
     for experiment, wanted in own_runs(page):
         rows = ledger.read(experiment.path(ledger.results_folder()))
-        todo = ledger.missing(wanted, rows)
+        todo = ledger.missing(list(wanted.values()), rows)
         if todo:
             kinds = dict.fromkeys(f"{run.method} on {TITLES[run.dataset]}" for run in todo)
             lines.append(
