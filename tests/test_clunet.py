@@ -153,10 +153,10 @@ def test_clusters_that_labnet_takes_for_one_do_not_vanish():
     links = Links.from_labels(y, 40, random_state=0)
     blind = LabNet(threshold=10.0, steps=100)  # every pair is a must-link
     settings = {"labnet": blind, "layers": (32, 16), "random_state": 0, "verbose": 0}
-    free = S3C2(3, clunet=CluNet(steps=300, kept_share=0), **settings)
+    free = S3C2(3, clunet=CluNet(steps=150, kept_share=0), **settings)
     with pytest.warns(EmptyClustersWarning):
         free.fit(X, links=links)
-    kept = S3C2(3, clunet=CluNet(steps=300), **settings).fit(X, links=links)
+    kept = S3C2(3, clunet=CluNet(steps=150), **settings).fit(X, links=links)
     assert "vanishing" in kept.history_["clunet"]
     assert "vanishing" not in free.history_["clunet"]
     # The groups are of one size: a cluster begins with about a third, and keeps half of that.
