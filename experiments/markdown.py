@@ -20,13 +20,13 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def by_links(data: pd.DataFrame, by: str, order: Iterable[object], score: str = "nmi") -> str:
     """A line for each data set and kind, a column for each number of links: mean ± spread."""
     budgets = sorted(data["n_links"].unique())
-    lines = []
-    for dataset in TITLES:
-        for kind in order:
-            here = data[(data["dataset"] == dataset) & (data[by] == kind)].set_index("n_links")
-            if len(here):
-                cells = [cell(here, n, score) for n in budgets]
-                lines.append([TITLES[dataset], _named(kind), *cells])
+    groups = {key: here.set_index("n_links") for key, here in data.groupby(["dataset", by])}
+    kinds, lines = list(order), []
+    for dataset, title in TITLES.items():
+        for kind in kinds:
+            if (dataset, kind) in groups:
+                cells = [cell(groups[dataset, kind], n, score) for n in budgets]
+                lines.append([title, _named(kind), *cells])
     head = ["", by.replace("name", "method"), *(f"{n:,}" for n in budgets)]
     return markdown(head, lines) if lines else NO_RUNS
 

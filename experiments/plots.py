@@ -58,7 +58,8 @@ NUMBERS = (
 
 def table(rows: Rows) -> pd.DataFrame:
     """Rows of a ledger as a table, with numbers as numbers and a ``name`` to show."""
-    frame = pd.DataFrame(list(rows), columns=list(COLUMNS))
+    # As objects: pandas would look at every text to make a type of its own for it.
+    frame = pd.DataFrame({name: [row.get(name) for row in rows] for name in COLUMNS}, dtype=object)
     for column in NUMBERS:
         frame[column] = pd.to_numeric(frame[column])
     semi = frame["semi_supervised"] == "True"

@@ -185,6 +185,7 @@ for _ in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path):
     path = tmp_path / "model.safetensors"
     server = subprocess.Popen(

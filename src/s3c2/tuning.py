@@ -67,10 +67,11 @@ def cross_validate_links(
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from s3c2 import S3C2, CluNet, Links, cross_validate_links
+    >>> from s3c2 import S3C2, CluNet, LabNet, Links, cross_validate_links
     >>> X, y = load_digits(n_class=3, return_X_y=True)
     >>> links = Links.from_labels(y, 200, random_state=0)
-    >>> model = S3C2(3, clunet=CluNet(steps=100), layers=(64, 16), scale="unit", random_state=0)
+    >>> short = {"labnet": LabNet(steps=100), "clunet": CluNet(steps=100)}
+    >>> model = S3C2(3, **short, layers=(64, 16), random_state=0)
     >>> scores = cross_validate_links(model, X, links, k=2, random_state=0)
     >>> scores.accuracy.shape
     (2,)

@@ -80,6 +80,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 def test_ctrl_c_in_a_real_process(folder):
     command = [*map(str, fit_command()), "--clunet-steps", "1000000", "--no-report"]

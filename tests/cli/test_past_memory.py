@@ -84,6 +84,7 @@ def test_finished_parts_are_kept_and_missing_ones_made(fitted, parts, small_part
     assert not list(out.glob(".*"))
 
 
+@pytest.mark.slow
 def test_a_killed_prediction_goes_on_to_the_same_labels(fitted, tmp_path):
     table = arrow_csv.read_csv(fitted / "data.csv")
     place, out = tmp_path / "many", tmp_path / "labels"

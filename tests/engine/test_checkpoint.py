@@ -179,6 +179,7 @@ for _ in sys.stdin:
 )
 
 
+@pytest.mark.slow
 def test_a_killed_process_goes_on_to_the_same_result(tmp_path):
     result = tmp_path / "p.npy"
     server = subprocess.Popen(

@@ -88,6 +88,7 @@ def write_for_ever(path, first, told):
     time.sleep(60)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="forks, and sends SIGKILL")
 def test_fifty_kills_lose_no_acknowledged_answer_and_double_none(tmp_path):
     path, acknowledged = tmp_path / "answers.sqlite", []
