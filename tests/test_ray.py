@@ -190,7 +190,7 @@ def test_a_node_killed_in_the_middle_costs_no_row_and_doubles_none(place, cluste
         _, said = process.communicate(timeout=100)
         assert process.returncode == 0, said
         assert 2 <= n_made < N_FILES
-        assert f"{N_FILES * FILE_ROWS:,} rows written to spread." in said
+        assert f"{N_FILES * FILE_ROWS:,} rows are in spread." in said
     finally:
         process.kill()
     for part in sorted((place / "alone").iterdir()):
@@ -210,7 +210,7 @@ def test_a_dataset_gets_the_clusters_of_one_process(place, local_ray):
     import s3c2.ray
 
     rows = ray.data.read_parquet(str(place / "rows"))
-    found = s3c2.ray.predict(rows, place / "model", workers=1).to_pandas()
+    found = s3c2.ray.predict(rows, place / "model").to_pandas()
     alone = labels(place / "alone")
     expected = dict(zip(alone["id"], zip(alone["cluster"], alone["probability"])))
     assert len(found) == N_FILES * FILE_ROWS

@@ -200,7 +200,7 @@ def torch_device(name: Any) -> torch.device:
         raise _no_device(name, "torch knows no such device") from None
     if device.type == "meta":
         raise _no_device(name, "it holds no numbers")
-    if device.type == "cuda" and device.index is None and "TORCHELASTIC_RUN_ID" in os.environ:
+    if str(device) == "cuda" and "TORCHELASTIC_RUN_ID" in os.environ:
         device = _gpu_of_rank()
     try:
         torch.empty(0, device=device)

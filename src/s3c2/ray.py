@@ -42,7 +42,7 @@ def predict(
     dataset : ray.data.Dataset with the columns that the model was fitted on, and any others
     model_folder : where ``save`` or ``s3c2 fit`` put the model; it is sent to the workers
     workers : number of actors, each of which loads the model once; by default as many as there is
-        room for
+        room for beside one task that reads
     num_gpus : GPUs of each actor
 
     Examples
@@ -60,7 +60,8 @@ def predict(
         batch_size=BATCH_ROWS,
         zero_copy_batch=True,
         num_gpus=num_gpus,
-        compute=_pool(ray, workers),
+        num_cpus=0.5 if _cpus(ray) == 1 else None,  # there must be some left to read with
+        compute=_pool(ray, workers or _room(ray, num_gpus)),
     )
 
 
@@ -172,7 +173,7 @@ def label_parts(
         PartMaker,
         fn_constructor_args=(run,),
         batch_size=1,
-        compute=_pool(ray, workers, len(missing)),
+        compute=_pool(ray, min(workers or _cpus(ray), len(missing))),
     )
     done, total = 0, sum(sizes[number] for number in missing)
     with Progress("predicting", total, verbose, per_second="rows") as progress:
@@ -195,8 +196,16 @@ def model_of(content: bytes) -> S3C2:
         return S3C2.load(folder).set_params(verbose=0)
 
 
-def _pool(ray: Any, workers: int | None, most: int | None = None) -> Any:
-    if workers is None:
-        workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
-    size = workers if most is None else min(workers, most)
+def _cpus(ray: Any) -> int:
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def _room(ray: Any, num_gpus: float) -> int:
+    """How many actors fit beside a task that reads rows: without one all of them would wait."""
+    if num_gpus:
+        return max(1, int(ray.cluster_resources().get("GPU", 0) / num_gpus))
+    return max(1, _cpus(ray) - 1)
+
+
+def _pool(ray: Any, size: int) -> Any:
     return ray.data.ActorPoolStrategy(size=size)

@@ -243,6 +243,15 @@ def test_model_saved_from_python_predicts_prepared_arrays(folder):
     assert "saved from Python" in result.stderr
 
 
+def test_a_fit_says_that_it_replaces_results(fitted, folder):
+    said = "The results of an earlier fit in out will be replaced."
+    assert said not in fitted.result.stderr
+    shutil.copytree(fitted / "out", folder / "out")
+    again = folder.run(*fit_command(), "--no-report")
+    assert again.exit_code == 0, again.output
+    assert said in again.stderr
+
+
 def test_failed_fit_leaves_the_old_results(fitted, folder):
     shutil.copytree(fitted / "out", folder / "out")
     before = {path: path.read_bytes() for path in (folder / "out").rglob("*") if path.is_file()}

@@ -188,7 +188,7 @@ class TestIdsTwice:
         (line,) = (line for line in result.stderr.splitlines() if line.startswith("Warning"))
         assert line.startswith(f"Warning: 4 ids stand on more than one row, such as {doubled!r} on")
         assert f"row 3 of {parts / '0.parquet'} and on row 0 of {parts / '3.parquet'}" in line
-        assert "64 rows written to" in result.stderr
+        assert "The labels of 64 rows are in" in result.stderr
 
     def test_are_in_the_summary(self, fitted, parts, doubled, tmp_path):
         result = fitted.run("predict", "out", parts, "-o", tmp_path / "x", "--json", "--quiet")
@@ -245,7 +245,7 @@ class TestBadInput:
         skipped = tmp_path / "two"
         result = fitted.run("predict", "out", parts, "-o", skipped, "--skip-damaged")
         assert result.exit_code == 0, result.output
-        assert "40 rows written to" in result.stderr
+        assert "The labels of 40 rows are in" in result.stderr
         assert "1 part was left out" in result.stderr
         whole = in_one_piece(fitted, tmp_path)
         assert labels(skipped)["id"] == whole["id"][:20] + whole["id"][40:]

@@ -236,7 +236,7 @@ JSONL = "l.jsonl"
         (CSV, "0,1,must\n", {}, "l.csv, line 1: no column a and no column b and no column link. "
          "The columns must be a, b, link and, optionally, weight. Found: 0, 1, must."),
         (CSV, "a,b,kind\n0,1,must\n", {}, "no column link."),
-        (CSV, "a;b;link\n0;1;must\n", {}, "Found: a;b;link."),
+        (CSV, "a;b;link\n0;1;must\n", {}, "columns are separated by semicolons"),
         (CSV, "a,b,link,a\n0,1,must,2\n", {}, "the column 'a' is there more than once"),
         (CSV, "a,b,link\n0,1,must\n0,2,maybe\n", {}, "l.csv, line 3: link is 'maybe'. Allowed are "
          "must, must-link, ml, same, 1 for must-links and cannot,"),

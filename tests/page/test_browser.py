@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from s3c2.page.app import make_app
+from s3c2.page.app import make_app, name_cookie
 from s3c2.page.server import listening
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -205,8 +205,8 @@ def test_axe_finds_nothing_on_any_page(opened, with_clusters, served, scheme):
     for number, (a, b, verdict) in enumerate(((0, 3, "same"), (3, 6, "same"), (0, 6, "different"))):
         with_clusters.answer("Ann", f"c{number}", a, b, verdict)
     with_clusters.answer("Bob", "d", 0, 3, "different")
-    page, port = opened(color_scheme=scheme, bypass_csp=True), served.rpartition(":")[2]
-    page.context.add_cookies([{"name": f"s3c2-name-{port}", "value": "Ann", "url": served}])
+    page, known = opened(color_scheme=scheme, bypass_csp=True), name_cookie(with_clusters.folder)
+    page.context.add_cookies([{"name": known, "value": "Ann", "url": served}])
     change = "/answers/change?a=0&b=3"
     paths = ("/", "/clusters", "/clusters/1", "/answers", change, "/results", "/people")
     for path in paths if scheme == "light" else ("/", "/answers"):  # the colours are the same

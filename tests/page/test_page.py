@@ -120,6 +120,26 @@ def test_each_person_has_a_name_and_a_question(project):
     assert ann.post("/people", data={"name": ""}).status_code == 400
 
 
+def test_a_person_is_known_after_a_restart_on_another_port(client, project):
+    answer(client, "same")
+    assert "Person 1" in client.get("/answers").text
+    app = make_app(project, "127.0.0.1", 9000, None)
+    again = TestClient(app, "http://127.0.0.1:9000", cookies=dict(client.cookies))
+    again.headers["sec-fetch-site"] = "same-origin"
+    assert "Person 1" in again.get("/").text
+    assert project.counts()["answers"] == 1
+    again.post("/undo", data={"key": "other"})
+    assert project.counts()["answers"] == 0
+
+
+def test_without_training_nothing_is_promised(client):
+    for path in ("/results", "/clusters"):
+        page = client.get(path).text
+        assert "started with --no-training" in page
+        assert "first training" not in page
+    assert "Finish" not in client.get("/results").text
+
+
 def test_contradictions_are_counted_shown_and_mended(client, project):
     for number, (a, b, verdict) in enumerate(((0, 3, "same"), (3, 6, "same"), (0, 6, "different"))):
         project.answer("Person 1", str(number), a, b, verdict)

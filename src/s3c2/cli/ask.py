@@ -52,7 +52,11 @@ def height_and_width(_: Any, __: Any, value: str | None) -> tuple[int, int] | No
     help="Address to listen on. At any but a loopback one a token is needed, which is printed.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port; 0 takes any that is free."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Port; 0 takes any that is free.",
 )
 @click.option("--no-browser", is_flag=True, help="Do not open the page in a browser.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, …")

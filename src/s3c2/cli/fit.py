@@ -223,6 +223,8 @@ def fit(
         began = time.monotonic()
         if is_first():
             _check_outputs(out, report=not no_report)
+            if (out / "model").exists():
+                say(f"The results of an earlier fit in {out} will be replaced.", quiet=quiet)
         from s3c2.data import prepare
         from s3c2.report import Answers
 

@@ -121,7 +121,7 @@ def predict(
     if as_json:
         left = {"left_out": len(left_out.errors)} if skip_damaged else {}
         print_json({"rows": n_rows, "output": str(out), **left, "ids_twice": ids_twice})
-    say(f"{n_rows:,} rows written to {out}{left_out.in_words()}.", quiet=quiet or as_json)
+    say(f"The labels of {n_rows:,} rows are in {out}{left_out.in_words()}.", quiet=quiet or as_json)
 
 
 def _ids_twice(stream: Stream, skip_damaged: bool, verbose: int, quiet: bool) -> int | None:

@@ -130,7 +130,8 @@ def _numbers(column: Any, path: Path | str, name: str, first: int) -> NDArray[An
     raise DataError(
         f"{path}: column {name!r} is not numeric: row {first + row} (the first is 0) holds "
         f"{value!r}. Leave the column out with {named('drop', name)}, or give "
-        f"{named('id_column', name)} if it holds the rows' ids."
+        f"{named('id_column', name)} if it holds the rows' ids, or {named('text_column', name)} "
+        "if its texts are what is to be clustered."
     )
 
 

@@ -85,7 +85,8 @@ def picture_paths(folder: Path) -> list[Path]:
     )
     if not paths:
         raise DataError(
-            f"{folder}: no picture in this folder; expected files ending in {', '.join(ENDINGS)}."
+            f"{folder}: no picture in this folder, nor a Parquet file; expected files ending in "
+            f"{', '.join(ENDINGS)} or .parquet. Of tables in other formats give one file."
         )
     for path in paths:
         if not _is_utf8(path.as_posix()):  # it becomes the row's id, which files must hold

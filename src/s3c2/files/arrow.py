@@ -23,14 +23,29 @@ def column_names(path: Path) -> list[str]:
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 rows = csv.reader(file, delimiter=DELIMITERS[ending])
-                return next((row for row in rows if row), [])  # not a blank line
+                names = next((row for row in rows if row), [])  # not a blank line
         except (UnicodeDecodeError, csv.Error) as error:
             raise TableError(f"{path}: this is not a CSV file in UTF-8 ({error}).") from None
+        check_separator(names, str(path), DELIMITERS[ending])
+        return names
     arrow, parquet = _pyarrow("Reading a table")
     try:
         return list(parquet.read_schema(path).names)
     except (arrow.ArrowException, OSError, ValueError) as error:
         raise TableError(f"{path}: cannot be read as Parquet ({_first_line(error)}).") from None
+
+
+def check_separator(header: Sequence[str], where: str, delimiter: str) -> None:
+    """Refuse a header that is one name only because its names are separated by something else."""
+    if len(header) != 1:
+        return
+    words = {";": "semicolons", "\t": "tabs", ",": "commas"}
+    other = next((words[one] for one in words if one in header[0]), None)
+    if other is not None:
+        raise TableError(
+            f"{where}: its columns are separated by {other}, and {words[delimiter]} are expected. "
+            f"Save the file with {words[delimiter]}."
+        )
 
 
 def parquet_size(path: Path) -> tuple[int, int]:

@@ -68,7 +68,7 @@ class _Wanted:
             raise TableError(
                 f"{where}: no column {' and no column '.join(missing)}. The columns must be "
                 f"{', '.join(self.required)} and, optionally, {', '.join(self.optional)}. "
-                f"Found: {', '.join(found)}."
+                f"Found: {', '.join(found[:10])}{' …' if len(found) > 10 else '.'}"
             )
 
     def of(self, columns: Columns) -> dict[str, Sequence[Any]]:
@@ -135,6 +135,8 @@ def _text(name: str, content: bytes) -> str:
 
 
 def _from_csv(name: str, text: str, delimiter: str, wanted: _Wanted) -> Table:
+    first = text.lstrip().partition("\n")[0]
+    arrow.check_separator(first.split(delimiter), f"{name}, line 1", delimiter)
     header, columns, line = _split_plain(text, delimiter) or _parse(name, text, delimiter, wanted)
     wanted.check(header, f"{name}, line 1")
     return Table(name, wanted.of(dict(zip(header, columns))), line, is_text=True)

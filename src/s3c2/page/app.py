@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 from pathlib import Path
@@ -37,7 +38,7 @@ MOST_NAME = 40  # letters
 
 def make_app(project: Project, host: str, port: int, token: str | None) -> ASGIApp:
     """The guarded application."""
-    page = _Page(project, port)
+    page = _Page(project)
     routes = [
         Route("/", page.question),
         Route("/answer", page.answer, methods=["POST"]),
@@ -64,8 +65,8 @@ def make_app(project: Project, host: str, port: int, token: str | None) -> ASGIA
 class _Page:
     """The answers to requests."""
 
-    def __init__(self, project: Project, port: int) -> None:
-        self.project, self.port = project, port
+    def __init__(self, project: Project) -> None:
+        self.project = project
         self._people = 0  # so many got a number for a name
         self._finishing = threading.Event()
         self._said: dict[str, str] = {}  # to each person, on the next page
@@ -277,7 +278,7 @@ class _Page:
 
     @property
     def _cookie(self) -> str:
-        return f"s3c2-name-{self.port}"
+        return name_cookie(self.project.folder)
 
     def _author(self, request: Request) -> tuple[str, bool]:
         """Who asks, and whether the name is new; without a name the next number is given."""
@@ -295,6 +296,11 @@ class _Page:
             response.set_cookie(
                 self._cookie, quote(author), max_age=10**8, httponly=True, samesite="strict"
             )
+
+
+def name_cookie(folder: Path) -> str:
+    """The cookie that knows a person, of the project: the port is another one at the next start."""
+    return f"s3c2-name-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]}"
 
 
 async def _form(request: Request) -> dict[str, str]:

@@ -25,6 +25,7 @@ TYPICAL = 8  # items of each cluster on the page of all
 A_PAGE = 48  # items of one cluster
 MOST_SHOWN = 20  # contradictions
 MOST_ANSWERS = 30  # on a page
+NO_TRAINING = "No model is trained: <code>s3c2 ask</code> was started with --no-training."
 
 
 def clusters_page(project: Project) -> str:
@@ -248,7 +249,8 @@ def change_page(project: Project, author: str, a: int, b: int) -> str | None:
 def results_page(project: Project, finishing: bool) -> str:
     """What can be taken away."""
     model = (project.folder / MODEL).is_dir()
-    ready = "" if model else "<p>Labels and model come with the first training.</p>"
+    comes = not model and project.trainer is not None
+    ready = "<p>Labels and model come with the first training.</p>" if comes else ""
     rows = [("/download/links.csv", "links.csv", "the answers, as links for <code>s3c2 fit</code>")]
     if model:
         rows += [
@@ -262,7 +264,9 @@ def results_page(project: Project, finishing: bool) -> str:
     if (project.folder / REPORT).is_file():
         rows.append(("/report", "report.html", "pictures of the training and of the clusters"))
     links = "".join(f'<li><a href="{to}">{name}</a>: {what}</li>' for to, name, what in rows)
-    if finishing:
+    if project.trainer is None:
+        form = f"<p>{NO_TRAINING}</p>"
+    elif finishing:
         form = '<p role="status" class="told">The last training is under way; you may go on.</p>'
     else:
         form = (
@@ -302,5 +306,7 @@ def people_page(project: Project, author: str) -> str:
 
 
 def _no_model(project: Project) -> Markup:
-    busy = "It is under way." if project.trainer is not None and project.trainer.busy else ""
+    if project.trainer is None:
+        return Markup(f"<p>{NO_TRAINING}</p>")
+    busy = "It is under way." if project.trainer.busy else ""
     return Markup(f"<p>The clusters come with the first training. {busy}</p>")
