@@ -44,6 +44,7 @@ def rows_of(kind, n):
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "dtype", "scale"),
     [

@@ -14,6 +14,8 @@ from experiments import catalogue, command_line, figures, ledger, runs, training
 ALL = catalogue.experiments()
 
 
+@pytest.mark.slow  # a minute for all of them, which share rows where one process runs them
+@pytest.mark.xdist_group("experiments")
 @pytest.mark.parametrize("name", ALL)
 def test_it_trains_writes_rows_and_draws_and_a_second_start_trains_nothing(
     name, folder, sizes, start, no_training, monkeypatch
