@@ -48,6 +48,14 @@ def test_texts_have_topics_and_pictures_are_scaled_already(plants, tmp_path):
     assert prepare(tmp_path / "images.npy")[1].usual_scale is None
 
 
+@pytest.mark.parametrize("name", ["height", "height; in cm", '"height,weight"'])
+def test_a_table_of_one_column(tmp_path, name):
+    (tmp_path / "one.csv").write_text(f"{name}\n1\n2\n", encoding="utf-8")
+    data, preparation = prepare(tmp_path / "one.csv")
+    assert data.X.tolist() == [[1.0], [2.0]]
+    assert preparation.columns == (name.strip('"'),)
+
+
 def test_table_without_id_column_goes_by_row_number(plants):
     data, _ = prepare(plants, drop=["name", "colour"])
     assert data.ids is None

@@ -40,12 +40,13 @@ def check_separator(header: Sequence[str], where: str, delimiter: str) -> None:
     if len(header) != 1:
         return
     words = {";": "semicolons", "\t": "tabs", ",": "commas"}
-    other = next((words[one] for one in words if one in header[0]), None)
-    if other is not None:
-        raise TableError(
-            f"{where}: its columns are separated by {other}, and {words[delimiter]} are expected. "
-            f"Save the file with {words[delimiter]}."
-        )
+    expected = words.pop(delimiter)
+    for one, other in words.items():
+        if one in header[0] and f"{one} " not in header[0]:  # with a space it may be a sentence
+            raise TableError(
+                f"{where}: its columns are separated by {other}, and {expected} are expected. "
+                f"Save the file with {expected}."
+            )
 
 
 def parquet_size(path: Path) -> tuple[int, int]:
