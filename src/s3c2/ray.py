@@ -60,7 +60,7 @@ def predict(
         batch_size=BATCH_ROWS,
         zero_copy_batch=True,
         num_gpus=num_gpus,
-        num_cpus=0.5 if _cpus(ray) == 1 else None,  # there must be some left to read with
+        num_cpus=0 if _cpus(ray) == 1 else None,  # the only one is needed to read with
         compute=_pool(ray, workers or _room(ray, num_gpus)),
     )
 
