@@ -613,3 +613,32 @@ def test_idec_learns(precision, tmp_path):
     few, many = (adjusted_rand_score(y, one.labels_) for one in fit_many(X, grid))
     assert few > 0.4
     assert many > few + 0.05
+
+
+@pytest.mark.parametrize("width", [256, 500, 10])
+@pytest.mark.parametrize("relu", [False, True])
+def test_linear_layers_in_bf16_whatever_their_width(width, relu):
+    """Products of rows that begin at 16 bytes give what torch's own give, and so do gradients."""
+    torch.manual_seed(0)
+    layer = nn.Sequential(nn.Linear(36, width), *([nn.ReLU()] if relu else []), nn.Linear(width, 5))
+    stack = Stack([copy.deepcopy(layer), initialised(layer, 1)], "bf16").cuda()
+    x = torch.randn(2, 40, 36, device="cuda", requires_grad=True)
+    out = stack(x)
+    out.square().sum().backward()
+    for r in range(2):
+        alone, x_r = stack.network(r).cuda(), x.detach()[r].clone().requires_grad_()
+        plain = alone(x_r)
+        plain.square().sum().backward()
+        assert (out[r] - plain).norm() <= 2e-2 * plain.norm()
+        assert (x.grad[r] - x_r.grad).norm() <= 2e-2 * x_r.grad.norm()
+        for mine, theirs in zip(stack.stacked, alone.parameters()):
+            assert mine.grad.dtype == torch.float32
+            assert (mine.grad[r] - theirs.grad).norm() <= 2e-2 * theirs.grad.norm()
+
+
+def test_a_share_of_the_rows_drops_what_all_of_them_do():
+    keys, step = torch.tensor([11, 2**40 + 7, -5], device="cuda"), torch.tensor(3, device="cuda")
+    x = torch.ones(3, 50, 64, device="cuda")
+    whole = kernels.keyed_dropout(x, keys, step, 0.3)
+    share = kernels.keyed_dropout(x[:, 20:], kernels.keys_from(keys, 20 * 64), step, 0.3)
+    assert torch.equal(share, whole[:, 20:])

@@ -12,8 +12,8 @@ from s3c2.clunet_training import CluNetReplica, Pools, train_clunets
 from s3c2.engine import scheduling
 from s3c2.engine.callbacks import AfterStep
 from s3c2.engine.checkpoint import Checkpoint
+from s3c2.engine.kernels.steps import keyed_dropout, keys_from
 from s3c2.engine.loop import train
-from s3c2.engine.randomness import Purpose, derived_seed
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.engine.scheduling import stack_size
@@ -107,10 +107,6 @@ def test_a_diverging_replica_does_not_reach_the_others(rows, replicas):
     bad = LabNetReplica(replicas[0].links, 0, float("inf"))
     together = train_replicas(labnet, [replicas[1], bad, replicas[2]], rows, FitRun(labnet))
     assert not np.isfinite(together[1].history["loss"]).any()
-    # It was not trained on: its weights are those that it began with.
-    kind = labnet._architecture(labnet.dropout)
-    start = kind.build_encoder((5,), derived_seed(0, Purpose.WEIGHTS))
-    assert same_weights(together[1].network, start)
     for replica, trained in ((replicas[1], together[0]), (replicas[2], together[2])):
         (alone,) = train_replicas(labnet, [replica], rows, FitRun(labnet))
         assert same_weights(trained.network, alone.network)
@@ -285,3 +281,13 @@ def test_a_pass_without_learning_gives_the_rows_their_gradient_and_the_weights_n
         assert all((one.grad is not None) == learning for one in stack.parameters())
         stack.zero_grad()
     assert torch.equal(*slopes)
+
+
+def test_a_share_of_the_rows_drops_what_all_of_them_do():
+    """As ranks have it on a GPU, here without its kernels; test_gpu.py has it with them."""
+    keys, step = torch.tensor([11, 2**40 + 7, -5, 2**63 - 9]), torch.tensor(3)
+    x = torch.ones(4, 50, 64)
+    whole = keyed_dropout(x, keys, step, 0.3)
+    share = keyed_dropout(x[:, 20:], keys_from(keys, 20 * 64), step, 0.3)
+    assert torch.equal(share, whole[:, 20:])
+    assert not torch.equal(share, whole[:, :30])

@@ -32,7 +32,9 @@ from s3c2.engine.kernels.steps import runs_fused
 
 MOST_CHANNELS = 64  # four times as many filters are one tile
 LARGEST = 2**31  # numbers of one replica that the kernels can address
-PROGRAMS = 512  # for the gradient of one replica's filters
+PROGRAMS = (
+    256  # for the gradient of one replica's filters; the fastest of 128, 256 and 512 on an H200
+)
 # Pixels or windows of a tile, warps and stages of the pipeline: the fastest on an H200.
 LAUNCH = {
     torch.bfloat16: {"forward": (64, 4, 3), "input": (64, 4, 2), "filters": (32, 4, 3)},

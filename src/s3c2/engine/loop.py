@@ -41,9 +41,6 @@ def train(task: Task, run: FitRun) -> list[History]:
         done, history, ends.steps = kept.done, kept.history, kept.ends
         last = done if kept.complete else last
     task.stacks.train()
-    task.sound.fill_(True)  # made now: nothing may come from the host inside a captured step
-    if "loss" in history:
-        task.sound.logical_and_(history["loss"][:done].isfinite().all(0))
     take_step = GpuSteps(task, optimizer, done) if on_gpu else partial(train_step, task, optimizer)
     with (
         torch.random.fork_rng(_cuda_devices(task.stacks)),

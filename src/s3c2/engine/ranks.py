@@ -12,6 +12,7 @@ take gradients by its rows in between (smoothing), and use weights outside of it
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -37,6 +38,9 @@ def meet(device: torch.device) -> None:
     atexit.register(leave)
     if not distributed.is_initialized():
         backend = "nccl" if device.type == "cuda" else "gloo"
+        # With nccl a lost rank then raises where it is waited for. Otherwise the others hang for a
+        # minute, and abort.
+        os.environ.setdefault("TORCH_NCCL_BLOCKING_WAIT", "1")
         together(lambda: distributed.init_process_group(backend))
 
 
@@ -84,14 +88,16 @@ def take_weights_of_first(modules: Iterable[nn.Module]) -> None:
 
 
 def average_gradients(weights: Iterable[Tensor]) -> None:
-    """Give all ranks the mean of their gradients; nothing for a process alone."""
+    """Give all ranks the mean of their gradients, all in one message; nothing for one process."""
     if n_ranks() == 1:
         return
-    for weight in weights:
-        if weight.grad is not None:
-            grad = weight.grad
-            together(lambda grad=grad: distributed.all_reduce(grad))  # type: ignore[misc]
-            grad /= n_ranks()
+    grads = [weight.grad for weight in weights if weight.grad is not None]
+    message = torch.cat([grad.flatten() for grad in grads])
+    together(lambda: distributed.all_reduce(message))
+    message /= n_ranks()
+    means = torch.split(message, [grad.numel() for grad in grads])
+    for grad, mean in zip(grads, means):
+        grad.copy_(mean.view_as(grad))
 
 
 def own_share(x: Tensor, dim: int = 1) -> Tensor:

@@ -22,10 +22,11 @@ from torch.nn import functional
 
 from s3c2.engine.convolution import Layer, convolve, is_convolution
 from s3c2.engine.dropout import Dropout
-from s3c2.engine.kernels.steps import has_kernels
+from s3c2.engine.kernels.steps import has_kernels, keys_from
 from s3c2.engine.randomness import Purpose, derived_seed, dropout_masks
 from s3c2.engine.ranks import bounds, n_ranks, of_all_shares, own_share
 
+ALIGNED = 8  # numbers of 16 bytes in bfloat16
 _ELEMENTWISE = (nn.ReLU, nn.Sigmoid, nn.Tanh, nn.Softmax, nn.Identity)
 
 
@@ -113,6 +114,10 @@ class Stack(nn.Module):
                 else:
                     x = _linear(x, weight, bias, following[1].mask)
                 layers = rest[2:]
+            elif isinstance(layer, nn.Linear) and torch.is_autocast_enabled("cuda"):
+                relu = bool(following) and type(following[0]) is nn.ReLU
+                x = _half_linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"], relu)
+                layers = rest[relu:]
             else:
                 x = _apply(name, layer, weights, x)
                 layers = rest
@@ -154,15 +159,17 @@ class Stack(nn.Module):
 
     @contextmanager
     def _dropout_of_share(self, rows: int) -> Iterator[None]:
-        """Of the masks that were laid in for all rows of a batch, those of this rank's rows."""
+        """Of the dropout that was laid in for all rows of a batch, that of this rank's rows."""
         start, stop, _ = bounds(rows)
-        laid = [(layer, layer.mask) for layer in self.layers_that_drop]
-        for layer, mask in laid:
+        laid = [(layer, layer.mask, layer.keys) for layer in self.layers_that_drop]
+        for layer, mask, keys in laid:
             if mask is not None:
                 layer.mask = mask.narrow(0 if self.n == 1 else 1, start, stop - start)
+            if keys is not None:
+                layer.keys = keys_from(keys[0], start * math.prod(layer.size)), keys[1]
         yield
-        for layer, mask in laid:
-            layer.mask = mask
+        for layer, mask, keys in laid:
+            layer.mask, layer.keys = mask, keys
 
     def without_dropout(self, x: Tensor, learning: bool = True) -> Tensor:
         """One pass in which nothing is dropped; what was laid in is laid in again.
@@ -293,6 +300,8 @@ class _Linear(torch.autograd.Function):
 
 
 def _gradient_of_weights(grad: Tensor, x: Tensor) -> Tensor:
+    if x.dtype == torch.bfloat16:  # in the type that the weights have, without another pass
+        return torch.bmm(grad.mT, x, out_dtype=torch.float32)
     if x.device.type != "cpu":
         return torch.bmm(grad.mT, x)
     found = grad.new_empty(len(x), grad.shape[2], x.shape[2])
@@ -306,6 +315,62 @@ def _linear(
 ) -> Tensor:
     apply: Any = _Linear.apply
     out: Tensor = apply(x, weight, bias, mask)
+    return out
+
+
+class _HalfLinear(torch.autograd.Function):
+    """Linear layers of all replicas in bfloat16 on a GPU, with the ReLU behind if there is one.
+
+    Rows begin at multiples of 16 bytes, whatever their width: other rows take products that are
+    several times slower.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, relu: bool) -> Tensor:
+        x, weight = _halved(x), _halved(weight)
+        y = _aligned(x, (*x.shape[:2], weight.shape[1]))
+        torch.baddbmm(bias.bfloat16().unsqueeze(1), x, weight.mT, out=y)
+        if relu:
+            y.relu_()
+        ctx.save_for_backward(x, weight, *((y,) if relu else ()))
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, *passed = ctx.saved_tensors
+        of_x, of_weight, of_bias, _ = ctx.needs_input_grad
+        if passed:
+            out = _aligned(grad, grad.shape)
+            grad = torch.ops.aten.threshold_backward.grad_input(grad, *passed, 0, grad_input=out)
+        else:
+            grad = _halved(grad)
+        return (
+            torch.bmm(grad, weight, out=_aligned(grad, x.shape)) if of_x else None,
+            _gradient_of_weights(grad, x) if of_weight else None,
+            grad.sum(1, dtype=torch.float32) if of_bias else None,
+            None,
+        )
+
+
+def _aligned(like: Tensor, shape: Sequence[int]) -> Tensor:
+    """An empty (replicas, rows, columns) in bfloat16 whose rows begin at multiples of 16 bytes."""
+    _, rows, columns = shape
+    width = -(-columns // ALIGNED) * ALIGNED
+    return torch.empty_strided(
+        tuple(shape), (rows * width, width, 1), dtype=torch.bfloat16, device=like.device
+    )
+
+
+def _halved(x: Tensor) -> Tensor:
+    """The same in bfloat16, with rows that begin at multiples of 16 bytes."""
+    if x.dtype == torch.bfloat16 and x.stride(2) == 1 and x.stride(1) % ALIGNED == 0:
+        return x
+    return _aligned(x, x.shape).copy_(x)
+
+
+def _half_linear(x: Tensor, weight: Tensor, bias: Tensor, relu: bool) -> Tensor:
+    apply: Any = _HalfLinear.apply
+    out: Tensor = apply(x, weight, bias, relu)
     return out
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -64,11 +63,6 @@ class Task:
     def device(self) -> torch.device:
         return next(self.stacks.parameters()).device
 
-    @cached_property
-    def sound(self) -> Tensor:
-        """Which replicas' losses have always been numbers: (replicas,), on the device."""
-        return torch.ones(len(self.steps), dtype=torch.bool, device=self.device)
-
 
 def train_step(
     task: Task, optimizer: torch.optim.Optimizer, step: int, counter: Tensor | None = None
@@ -84,7 +78,6 @@ def train_step(
     # Replicas share nothing, so the gradient of the sum is each one's own gradient.
     torch.autograd.backward(terms["loss"].sum())
     average_gradients(task.stacks.parameters())
-    silence(task, terms["loss"].detach())
     optimizer.step()
     return {name: term.detach() for name, term in terms.items()}
 
@@ -93,19 +86,3 @@ def share_of_rate(step: int | Tensor, steps: int) -> float | Tensor:
     """What is left of the learning rate at a step: all in the first half, then less and less."""
     left = 2 * (1 - step / steps)
     return left.clamp(max=1.0) if isinstance(left, Tensor) else min(1.0, left)
-
-
-def silence(task: Task, loss: Tensor) -> None:
-    """Take the gradient from replicas that diverged, so that their weights stay numbers.
-
-    The other replicas are not affected. A replica alone needs no such care: its training soon ends.
-    """
-    if len(loss) == 1:
-        return
-    finite = loss.isfinite()
-    if loss.device.type == "cpu" and finite.all() and task.sound.all():
-        return  # on a GPU, looking would mean waiting for the step
-    task.sound.logical_and_(finite)
-    for p in task.stacks.parameters():
-        if p.grad is not None:
-            p.grad = torch.where(task.sound.view(-1, *[1] * (p.ndim - 1)), p.grad, 0.0)

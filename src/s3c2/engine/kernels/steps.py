@@ -24,6 +24,8 @@ GOLDEN = 0x9E3779B97F4A7C15 - 2**64
 MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
 MIX_2 = 0x94D049BB133111EB - 2**64
 STEP = 2**32  # draws of one step
+UNIT = 0x9E3779B1  # from one unit of dropout to the next
+LOW = 2**32 - 1  # the lower half of a key
 BLOCK = 1024
 PAIRS = 8  # of one program
 
@@ -41,7 +43,7 @@ if triton is not None:
     @triton.jit
     def dropped_units(key, step, at, dropped):
         """Which of the units ``at`` a step drops, at a rate of dropped / 2³²."""
-        h = at.to(tl.uint32) * 0x9E3779B1 + key.to(tl.uint32)
+        h = at.to(tl.uint32) * 0x9E3779B1 + key.to(tl.uint32)  # UNIT; see keys_from
         h = (h ^ (h >> 16)) * 0x85EBCA6B
         h = h ^ (step.to(tl.uint32) * 0x27D4EB2F + (key >> 32).to(tl.uint32))
         h = (h ^ (h >> 13)) * 0xC2B2AE35
@@ -261,6 +263,13 @@ def keyed_dropout(
     apply: Any = _KeyedDropout.apply
     out: Tensor = apply(_dense_memory(x), keys, step, rate, relu_of_bias)
     return out
+
+
+def keys_from(keys: Tensor, first: int) -> Tensor:
+    """Keys of dropout that drop at place 0 what these drop at place ``first``, and so on."""
+    if not has_kernels():
+        return keys + keys.new_tensor(first) * GOLDEN  # as hashed_bits has it
+    return (keys & ~LOW) | ((keys + first * UNIT) & LOW)
 
 
 class _KeyedDropout(torch.autograd.Function):
