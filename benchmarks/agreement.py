@@ -4,8 +4,9 @@
 
 The plain loops below share with the library the network's layers, the drawn batches and the
 dropout masks; losses, gradients, optimiser and loop are written out. Weights are compared after 200
-steps; time is the median of interleaved repeats. A last row per network times the same plain loop
-with torch's own dropout, which is what one would write without the library.
+steps, with the products of both from the same library (the library's own may come from oneDNN: see
+engine/kernels/products.py); time is the median of interleaved repeats. A last row per network times
+the same plain loop with torch's own dropout, which is what one would write without the library.
 """
 
 from __future__ import annotations
@@ -123,8 +124,10 @@ def interleaved(runs: dict[str, Callable[[], None]], repeats: int, steps: int) -
 def compare(name, build, library, plain, args):
     """Rows of the table for one network."""
     by_library, by_plain = build(), build()
+    torch.backends.mkldnn.enabled = False
     library(by_library, args.steps)
     plain(by_plain, args.steps, masks=True)
+    torch.backends.mkldnn.enabled = True
     apart = difference(by_library, by_plain)
     torch_dropout = with_torch_dropout(build())
     few = args.timed_steps

@@ -23,6 +23,7 @@ from sklearn.datasets import load_digits
 
 from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
 from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
+from s3c2.engine.kernels.products import is_faster
 
 from tables import RESULTS
 
@@ -128,7 +129,8 @@ CASES: dict[str, Callable[[], list]] = {
 
 def kind_of_machine() -> str:
     """What bits depend on."""
-    return f"{torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}"
+    products = ", products by oneDNN" if is_faster() else ""
+    return f"{torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}{products}"
 
 
 def differing(record: dict, cases: dict[str, Callable[[], list]]) -> list[str]:

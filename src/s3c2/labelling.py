@@ -24,7 +24,7 @@ from s3c2.data.arrays import ArrayPreparation
 from s3c2.data.streams import Stream
 from s3c2.data.tables import TablePreparation
 from s3c2.engine.ahead import side_by_side
-from s3c2.engine.inference import batch_size, outputs_of, ready_for
+from s3c2.engine.inference import batch_size, outputs_of
 from s3c2.engine.progress import Progress
 from s3c2.engine.rows import RowBlock
 from s3c2.errors import DataError
@@ -93,15 +93,15 @@ class Labelling:
         the last that comes of it. A network of the library takes several blocks at a time on a CPU.
         """
         rows = self.model._in_order(self.stream)
-        network, size = self.model.network_, batch_size(rows)
-        ready_for(network, rows.device)
+        size = batch_size(rows)
+        outputs = outputs_of(self.model.network_, rows.device, size)
 
         def labelled(found: Found) -> tuple[int, Any, Any]:
             place, block = found
             if isinstance(block, DataError):
                 return place, None, block
             some = [
-                top_of(outputs_of(network, block.x[start : start + size].to(rows.device), size))
+                top_of(outputs(block.x[start : start + size].to(rows.device)))
                 for start in range(0, len(block.x), size)
             ]
             return place, block.ids, torch.cat(some).cpu().numpy()

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from s3c2.engine.kernels.products import products
 from s3c2.engine.progress import Progress
 from s3c2.engine.randomness import Purpose, generator
 from s3c2.engine.rows import Rows
@@ -21,7 +22,7 @@ from s3c2.engine.stack import Stack
 
 MOST_ROWS = 100_000  # in the graph; of more rows it holds a sample
 READ_ROWS = 4096  # read at a time
-BLOCK_NUMBERS = {"cpu": 2**24, "cuda": 2**26}  # distances computed at a time
+BLOCK_NUMBERS = {"cpu": 2**22, "cuda": 2**26}  # distances computed at a time
 SHARE_OF_RADIUS = 0.3  # how far a change may reach, of the distance to the last neighbour
 FIRST_REACH = 0.5  # of that: where the worst direction is looked for
 ASKED = 10  # neighbours of a row that are asked what it is
@@ -114,19 +115,20 @@ def _nearest(rows: Rows, k: int, verbose: int) -> tuple[Tensor, Tensor]:
         stop = min(start + READ_ROWS, rows.n)
         x[start:stop] = rows.block(start, stop).flatten(1)
     squares = x.square().sum(1)
-    size = max(1, BLOCK_NUMBERS.get(rows.device.type, 2**24) // rows.n)
+    size = max(1, BLOCK_NUMBERS.get(rows.device.type, 2**22) // rows.n)
     nearest = torch.empty(rows.n, k, dtype=torch.int64, device=rows.device)
     distance = torch.empty(rows.n, device=rows.device)
     with Progress("finding neighbours", rows.n, verbose) as progress:
         for start in range(0, rows.n, size):
             stop = min(start + size, rows.n)
-            d2 = squares[start:stop, None] + squares
-            d2 -= 2 * x[start:stop] @ x.T
+            # Squared distances, but for the square of the row itself.
+            apart = products(-2 * x[None, start:stop], x[None], squares[None])[0]
             own = torch.arange(start, stop, device=rows.device)
-            d2[own - start, own] = torch.inf
-            found = d2.topk(k, largest=False, sorted=True)
+            apart[own - start, own] = torch.inf
+            found = apart.topk(k, largest=False, sorted=True)
             nearest[start:stop] = found.indices
-            distance[start:stop] = found.values[:, -1].clamp(min=0).sqrt()
+            last = found.values[:, -1] + squares[start:stop]
+            distance[start:stop] = last.clamp(min=0).sqrt()
             progress.update(stop)
     return nearest, distance
 

@@ -3,8 +3,8 @@
 A Stack holds E networks of the same shape with every parameter stacked along a leading dimension:
 batches go in as (E, rows, …) and come out as (E, rows, …). A dense network runs as batched matrix
 products, which on the CPU give each replica the very bits it would get alone; convolutions run as
-kernels of their own on a GPU. Batch normalisation is over each replica's own rows. One replica is
-the module itself, of any kind; networks that do not run as a stack are trained one after another.
+kernels of their own on a GPU. Batch normalisation is over each replica's own rows. One replica may
+be a module of any kind; networks that do not run as a stack are trained one after another.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import copy
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 import torch
@@ -22,11 +22,12 @@ from torch.nn import functional
 
 from s3c2.engine.convolution import Layer, convolve, is_convolution
 from s3c2.engine.dropout import Dropout
+from s3c2.engine.kernels.products import is_faster
 from s3c2.engine.kernels.steps import has_kernels, keys_from
+from s3c2.engine.linear import half_linear, linear
 from s3c2.engine.randomness import Purpose, derived_seed, dropout_masks
 from s3c2.engine.ranks import bounds, n_ranks, of_all_shares, own_share
 
-ALIGNED = 8  # numbers of 16 bytes in bfloat16
 _ELEMENTWISE = (nn.ReLU, nn.Sigmoid, nn.Tanh, nn.Softmax, nn.Identity)
 
 
@@ -90,11 +91,18 @@ class Stack(nn.Module):
         half = self.precision == "bf16" and x.device.type == "cuda"
         # Without its cache: a captured step must cast the weights of the moment.
         with torch.autocast(x.device.type, torch.bfloat16, enabled=half, cache_enabled=False):
-            on_gpu = x.device.type == "cuda"
-            if self.n > 1 or (on_gpu and runs_stacked(self._template[0], x.device)):
+            if self._is_run_by_layer(x.device):
                 return self._layer_by_layer(x).float()
             out: Tensor = self._template[0](x[0])
             return out.unsqueeze(0).float()
+
+    def _is_run_by_layer(self, device: torch.device) -> bool:
+        """Whether the layers run one by one here, rather than as a module."""
+        if self.n > 1:
+            return True
+        if device.type == "cuda":
+            return runs_stacked(self._template[0], device)
+        return device.type == "cpu" and has_faster_products(self._template[0])
 
     def _layer_by_layer(self, x: Tensor) -> Tensor:
         weights = self._state()
@@ -107,17 +115,17 @@ class Stack(nn.Module):
                 of = f"{block.name}."
                 x = convolve(x, weights[of + "weight"], weights[of + "bias"], block)
                 layers = layers[block.length :]
-            elif isinstance(layer, nn.Linear) and _is_relu_with_dropout(following):
+            elif isinstance(layer, nn.Linear):
                 weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
-                if following[1].keys is not None:
-                    x = following[1].of_relu(_linear(x, weight), bias)
-                else:
-                    x = _linear(x, weight, bias, following[1].mask)
-                layers = rest[2:]
-            elif isinstance(layer, nn.Linear) and torch.is_autocast_enabled("cuda"):
                 relu = bool(following) and type(following[0]) is nn.ReLU
-                x = _half_linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"], relu)
-                layers = rest[relu:]
+                dropout = _laid_in(following[1]) if relu and len(following) == 2 else None
+                if dropout is not None and dropout.keys is not None:
+                    x = dropout.of_relu(linear(x, weight), bias)
+                elif dropout is None and torch.is_autocast_enabled("cuda"):
+                    x = half_linear(x, weight, bias, relu)
+                else:
+                    x = linear(x, weight, bias, relu, None if dropout is None else dropout.mask)
+                layers = rest[relu + (dropout is not None) :]
             else:
                 x = _apply(name, layer, weights, x)
                 layers = rest
@@ -153,8 +161,8 @@ class Stack(nn.Module):
         masks = [np.empty((self.n, size), np.float32) for size in sizes]
         for r, seed in enumerate(seeds):
             dropout_masks(sizes, rates, seed, step, [mask[r] for mask in masks])
+        replicas = (self.n,) if self._is_run_by_layer(torch.device("cpu")) else ()
         for layer, mask in zip(layers, masks):
-            replicas = () if self.n == 1 else (self.n,)
             layer.mask = torch.from_numpy(mask).view(*replicas, rows, *layer.size)
 
     @contextmanager
@@ -164,7 +172,8 @@ class Stack(nn.Module):
         laid = [(layer, layer.mask, layer.keys) for layer in self.layers_that_drop]
         for layer, mask, keys in laid:
             if mask is not None:
-                layer.mask = mask.narrow(0 if self.n == 1 else 1, start, stop - start)
+                axis = mask.ndim - len(layer.size) - 1
+                layer.mask = mask.narrow(axis, start, stop - start)
             if keys is not None:
                 layer.keys = keys_from(keys[0], start * math.prod(layer.size)), keys[1]
         yield
@@ -250,133 +259,19 @@ def runs_stacked(network: nn.Module, device: torch.device) -> bool:
     return device.type == "cuda" and has_kernels() and is_sequence(network)
 
 
-def _is_relu_with_dropout(layers: Sequence[nn.Module]) -> TypeGuard[tuple[nn.ReLU, Dropout]]:
-    """Whether these are a ReLU and a dropout that run as one with the layer before."""
-    return (
-        len(layers) == 2
-        and isinstance(layers[0], nn.ReLU)
-        and isinstance(layers[1], Dropout)
-        and (layers[1].keys is not None or layers[1].mask is not None)
-    )
+def has_faster_products(network: nn.Module) -> bool:
+    """Whether a network runs faster on the CPU as a stack of one than by itself."""
+    return is_faster() and is_dense(network)
 
 
-class _Linear(torch.autograd.Function):
-    """Linear layers of all replicas; with a dropout mask the ReLU and the dropout behind, too.
-
-    On the CPU each replica has the bits that it would get alone: batched products give them, but
-    for the weights' gradient, which is taken one by one. On a GPU that gradient lies in memory as
-    the weights do: autograd's own is transposed, and copied in every step, a seventh of the time of
-    a large stack.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor | None
-    ) -> Tensor:
-        if torch.is_autocast_enabled("cuda"):  # here, so that the backward pass has them cast
-            x, weight = x.bfloat16(), weight.bfloat16()
-        if bias is None:
-            y = torch.bmm(x, weight.mT)
-        else:
-            y = torch.baddbmm(bias.unsqueeze(1), x, weight.mT)
-        if mask is not None:
-            y.relu_().mul_(mask)
-        ctx.save_for_backward(x, weight, *(() if mask is None else (y, mask)))
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, *dropped = ctx.saved_tensors
-        of_x, of_weight, of_bias, _ = ctx.needs_input_grad
-        if dropped:
-            y, mask = dropped
-            grad = torch.ops.aten.threshold_backward(grad * mask, y, 0)
-        return (
-            torch.bmm(grad, weight) if of_x else None,
-            _gradient_of_weights(grad, x) if of_weight else None,
-            grad.sum(1) if of_bias else None,
-            None,
-        )
-
-
-def _gradient_of_weights(grad: Tensor, x: Tensor) -> Tensor:
-    if x.dtype == torch.bfloat16:  # in the type that the weights have, without another pass
-        return torch.bmm(grad.mT, x, out_dtype=torch.float32)
-    if x.device.type != "cpu":
-        return torch.bmm(grad.mT, x)
-    found = grad.new_empty(len(x), grad.shape[2], x.shape[2])
-    for g, x_r, out in zip(grad.mT.unbind(), x.unbind(), found.unbind()):
-        torch.mm(g, x_r, out=out)
-    return found
-
-
-def _linear(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, mask: Tensor | None = None
-) -> Tensor:
-    apply: Any = _Linear.apply
-    out: Tensor = apply(x, weight, bias, mask)
-    return out
-
-
-class _HalfLinear(torch.autograd.Function):
-    """Linear layers of all replicas in bfloat16 on a GPU, with the ReLU behind if there is one.
-
-    Rows begin at multiples of 16 bytes, whatever their width: other rows take products that are
-    several times slower.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, relu: bool) -> Tensor:
-        x, weight = _halved(x), _halved(weight)
-        y = _aligned(x, (*x.shape[:2], weight.shape[1]))
-        torch.baddbmm(bias.bfloat16().unsqueeze(1), x, weight.mT, out=y)
-        if relu:
-            y.relu_()
-        ctx.save_for_backward(x, weight, *((y,) if relu else ()))
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, weight, *passed = ctx.saved_tensors
-        of_x, of_weight, of_bias, _ = ctx.needs_input_grad
-        if passed:
-            out = _aligned(grad, grad.shape)
-            grad = torch.ops.aten.threshold_backward.grad_input(grad, *passed, 0, grad_input=out)
-        else:
-            grad = _halved(grad)
-        return (
-            torch.bmm(grad, weight, out=_aligned(grad, x.shape)) if of_x else None,
-            _gradient_of_weights(grad, x) if of_weight else None,
-            grad.sum(1, dtype=torch.float32) if of_bias else None,
-            None,
-        )
-
-
-def _aligned(like: Tensor, shape: Sequence[int]) -> Tensor:
-    """An empty (replicas, rows, columns) in bfloat16 whose rows begin at multiples of 16 bytes."""
-    _, rows, columns = shape
-    width = -(-columns // ALIGNED) * ALIGNED
-    return torch.empty_strided(
-        tuple(shape), (rows * width, width, 1), dtype=torch.bfloat16, device=like.device
-    )
-
-
-def _halved(x: Tensor) -> Tensor:
-    """The same in bfloat16, with rows that begin at multiples of 16 bytes."""
-    if x.dtype == torch.bfloat16 and x.stride(2) == 1 and x.stride(1) % ALIGNED == 0:
-        return x
-    return _aligned(x, x.shape).copy_(x)
-
-
-def _half_linear(x: Tensor, weight: Tensor, bias: Tensor, relu: bool) -> Tensor:
-    apply: Any = _HalfLinear.apply
-    out: Tensor = apply(x, weight, bias, relu)
-    return out
+def _laid_in(layer: nn.Module) -> Dropout | None:
+    """A dropout layer that has its draws, and so runs as one with the layers before it."""
+    if isinstance(layer, Dropout) and (layer.keys is not None or layer.mask is not None):
+        return layer
+    return None
 
 
 def _apply(name: str, layer: nn.Module, weights: dict[str, Tensor], x: Tensor) -> Tensor:
-    if isinstance(layer, nn.Linear):
-        return _linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
     if isinstance(layer, nn.Flatten):
         return x.flatten(2)
     if isinstance(layer, nn.Unflatten):
