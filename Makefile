@@ -41,6 +41,7 @@ format: $(READY) ## let ruff mend what it can
 
 benchmarks: $(READY) ## speed, memory and agreement with plain torch, into benchmarks/results
 	$(BIN)/python benchmarks/agreement.py
+	$(BIN)/python benchmarks/products.py
 	$(BIN)/python benchmarks/cost.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/scale.py

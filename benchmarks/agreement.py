@@ -4,9 +4,9 @@
 
 The plain loops below share with the library the network's layers, the drawn batches and the
 dropout masks; losses, gradients, optimiser and loop are written out. Weights are compared after 200
-steps, with the products of both from the same library (the library's own may come from oneDNN: see
-engine/kernels/products.py); time is the median of interleaved repeats. A last row per network times
-the same plain loop with torch's own dropout, which is what one would write without the library.
+steps of the products of MKL, which the plain loop has (the library may take oneDNN's: see
+products.py); time is the median of interleaved repeats. A last row per network times the same plain
+loop with torch's own dropout, which is what one would write without the library.
 """
 
 from __future__ import annotations
@@ -131,9 +131,16 @@ def compare(name, build, library, plain, args):
     apart = difference(by_library, by_plain)
     torch_dropout = with_torch_dropout(build())
     few = args.timed_steps
+
+    def with_mkl() -> None:
+        torch.backends.mkldnn.enabled = False
+        library(by_library, few)
+        torch.backends.mkldnn.enabled = True
+
     medians = interleaved(
         {
             "library": lambda: library(by_library, few),
+            "library, products of MKL": with_mkl,
             "plain loop": lambda: plain(by_plain, few, masks=True),
             "plain loop, torch's dropout": lambda: plain(torch_dropout, few, masks=False),
         },

@@ -12,16 +12,14 @@ from pathlib import Path
 
 import torch
 
+from s3c2.engine.devices import processor
+
 RESULTS = Path(os.environ.get("S3C2_RESULTS", Path(__file__).parent / "results"))
 
 
 def machine() -> str:
     """The processor and what runs on it, in one line."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0].split(":", 1)[1].strip() if names else model
+    model = processor("model name") or platform.processor() or platform.machine()
     if torch.cuda.is_available():
         model = f"{torch.cuda.get_device_name()}, {model}"
     return (

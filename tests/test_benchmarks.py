@@ -14,8 +14,8 @@ from s3c2 import labnet_training
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 MODULES = (
-    "agreement", "asking", "bits", "cluster", "cost", "gpu_profile", "scale", "scaling", "stacks",
-    "tables", "workers",
+    "agreement", "asking", "bits", "cluster", "cost", "gpu_profile", "products", "scale", "scaling",
+    "stacks", "tables", "workers",
 )  # fmt: skip
 
 pytestmark = pytest.mark.skipif(
@@ -54,6 +54,11 @@ RUNS = {
     ),
     "asking": (["--steps", "2", "--answers", "5"], "asking", ("training_beside",)),
     "cost": (["--steps", "2"], "cost", ("data", "rows", "network", "part")),
+    "products": (
+        ["--repeats", "1", "--seconds", "0.001"],
+        "products",
+        ("rows", "inputs", "outputs"),
+    ),
     "scaling": (
         ["--rows", "1000", "--steps", "2", "--repeats", "1", "--rounds", "1"],
         "scaling",

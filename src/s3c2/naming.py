@@ -1,4 +1,4 @@
-"""How messages name a parameter: as Python does, unless the command line says how it does."""
+"""How messages name things: numbers of them, and parameters as the reader writes them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ def named(parameter: str, value: str | None = None) -> str:
     ('id_column', "id_column='name'")
     """
     return _spelling.get()(parameter, value)
+
+
+def many(n: int, one: str, more: str | None = None) -> str:
+    """A number with its word.
+
+    Examples
+    --------
+    >>> many(1, "answer"), many(7000, "answer"), many(2, "entry", "entries")
+    ('1 answer', '7,000 answers', '2 entries')
+    """
+    return f"{n:,} {one if n == 1 else more or one + 's'}"
 
 
 @contextmanager

@@ -13,8 +13,8 @@ def test_check_counts_and_closure(folder):
     folder.write("l.csv", "a,b,link\nx,y,must\ny,z,must\nz,w,cannot\nz,y,same\n")
     result = folder.run("links", "check", "l.csv")
     assert result.exit_code == 0
-    assert "2 must-links, 1 cannot-links." in result.stdout
-    assert "1 links were given more than once" in result.stdout
+    assert "2 must-links, 1 cannot-link." in result.stdout
+    assert "1 link was given more than once" in result.stdout
     assert "3 must-links, 3 cannot-links." in result.stdout
     assert "No contradictions." in result.stdout
 

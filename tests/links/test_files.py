@@ -142,7 +142,7 @@ def test_written_file_is_readable_by_others(tmp_path):
         (Links([(0, 1)]), "links.csv", [7, 8], LinksError, "These links hold ids already"),
         (Links([(0, 1)], n_samples=2), "links.csv", [7], LinksError, "each of the 2 rows. Got 1"),
         (Links([(0, 1)], n_samples=2), "links.csv", [7, 7], LinksError, "ids must be different"),
-        (Links(), "links.csv", None, LinksError, "There are no links to write to links.csv."),
+        (Links(), "links.csv", None, LinksError, "There are no links to write to /"),
         (Links([("a", "\ud800")]), "links.csv", None, LinksError, "UTF-8 cannot write"),
         (Links([("a", "\ud800")]), "links.parquet", None, LinksError, "UTF-8 cannot write"),
     ],
@@ -270,7 +270,7 @@ JSONL = "l.jsonl"
         (JSONL, "[" * 100_000, {}, "l.jsonl, line 1: not a JSON object."),
         (JSONL, '{"a": 0, "link": "must"}\n', {}, "l.jsonl, line 1: no column b."),
         (JSONL, '{"a": 0, "b": 1, "link": ["must"]}\n', {}, "line 1: link is ['must']."),
-        (JSONL, '{"a": 0, "b": "x", "link": "must"}\n', {}, "l.jsonl, line 1: b is 'x', but a in "
+        (JSONL, '{"a": 0, "b": "x", "link": "must"}\n', {},
          "l.jsonl, line 1 is 0: ids are all integers or all strings."),
         (JSONL, '{"a": 0, "b": 1.5, "link": "must"}\n', {}, "b is 1.5, which is neither"),
         (JSONL, '{"a": 0, "b": null, "link": "must"}\n', {}, "b is empty"),

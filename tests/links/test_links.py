@@ -47,7 +47,7 @@ def test_holds_pairs_weights_and_counts():
     assert (links.n_must, links.n_cannot, links.n_links) == (2, 1, 3)
     assert links.n_samples == 4
     assert not links.by_id
-    assert repr(links) == "Links(2 must-links, 1 cannot-links, 4 rows)"
+    assert repr(links) == "Links(2 must-links, 1 cannot-link, 4 rows)"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from s3c2 import S3C2
     from s3c2.links import Links
 
-TRIED = 3  # steps of each stage; the first warms up
+TRIED = 8  # steps of each stage; the first warm up
 MOST_ROWS = 5000  # enough for all stages
 WORTH_SAYING = 60.0  # seconds
 NAMES = {

@@ -10,6 +10,7 @@ import click
 from s3c2.cli.data_options import PATH, data_options, read_links
 from s3c2.cli.messages import example, print_json, say
 from s3c2.cli.outputs import check_table_name
+from s3c2.naming import many
 
 if TYPE_CHECKING:
     from s3c2.links import Links
@@ -143,7 +144,8 @@ def sample(
     if as_json:
         print_json(counts)
     else:
-        say(f"{drawn.n_must:,} must-links and {drawn.n_cannot:,} cannot-links written to {out}.")
+        must, cannot = many(drawn.n_must, "must-link"), many(drawn.n_cannot, "cannot-link")
+        say(f"{must} and {cannot} written to {out}.")
 
 
 def _check_result(read: Links, most: int) -> dict[str, Any]:
@@ -161,20 +163,25 @@ def _check_result(read: Links, most: int) -> dict[str, Any]:
 
 
 def _print_check(result: dict[str, Any]) -> None:
-    click.echo(f"{result['must_links']:,} must-links, {result['cannot_links']:,} cannot-links.")
+    click.echo(f"{_both(result['must_links'], result['cannot_links'])}.")
     if result["duplicates"]:
-        click.echo(f"{result['duplicates']:,} links were given more than once; each counts once.")
+        were = many(result["duplicates"], "link was", "links were")
+        click.echo(f"{were} given more than once; each counts once.")
     without = " but for contradictory ones" if result["n_contradictions"] else ""
     click.echo(
-        f"With all that follows from them{without}: {result['implied_must_links']:,} must-links, "
-        f"{result['implied_cannot_links']:,} cannot-links."
+        f"With all that follows from them{without}: "
+        f"{_both(result['implied_must_links'], result['implied_cannot_links'])}."
     )
     n_found, shown = result["n_contradictions"], result["contradictions"]
     if n_found == 0:
         click.echo("No contradictions.")
         return
-    click.echo(f"{n_found:,} {'contradiction' if n_found == 1 else 'contradictions'}:")
+    click.echo(f"{many(n_found, 'contradiction')}:")
     for sentence in shown:
         click.echo(f"- {sentence}")
     if n_found > len(shown):
         click.echo(f"… and {n_found - len(shown):,} more (--most {n_found} shows all).")
+
+
+def _both(n_must: int, n_cannot: int) -> str:
+    return f"{many(n_must, 'must-link')}, {many(n_cannot, 'cannot-link')}"

@@ -84,7 +84,7 @@ def check_ending(path: Path, what: str) -> str:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise TableError(
-            f"{path.name} has an ending that is not known: {path.suffix!r}. "
+            f"{path} has an ending that is not known: {path.suffix!r}. "
             f"{what} are kept in files that end in {', '.join(ENDINGS)}."
         )
     return ending
@@ -102,17 +102,17 @@ def read_table(
     what : what the file holds, in a word for messages
     """
     ending, wanted = check_ending(path, what), _Wanted(required, optional)
-    content = _content(path)
+    content, name = _content(path), str(path)
     if not content.strip():
-        raise wanted.empty(path.name)
+        raise wanted.empty(name)
     if ending in PARQUET:
-        names, columns = arrow.parquet_columns(path.name, content)
-        wanted.check(names, path.name)
-        return Table(path.name, wanted.of(dict(zip(names, columns))), line=None, is_text=False)
-    text = _text(path.name, content)
+        names, columns = arrow.parquet_columns(name, content)
+        wanted.check(names, name)
+        return Table(name, wanted.of(dict(zip(names, columns))), line=None, is_text=False)
+    text = _text(name, content)
     if ending in DELIMITERS:
-        return _from_csv(path.name, text, DELIMITERS[ending], wanted)
-    return _from_json_lines(path.name, text, wanted)
+        return _from_csv(name, text, DELIMITERS[ending], wanted)
+    return _from_json_lines(name, text, wanted)
 
 
 def _content(path: Path) -> bytes:

@@ -241,7 +241,7 @@ def write_links(path: Any, must: CheckedPairs, cannot: CheckedPairs, ids: Ids | 
     file = as_path(path, LinksError)
     filled = [pairs.ends for pairs in (must, cannot) if len(pairs)]
     if not filled:
-        raise LinksError(f"There are no links to write to {file.name}.")
+        raise LinksError(f"There are no links to write to {file}.")
     ends = np.concatenate(filled) if ids is None else ids[np.concatenate(filled)]
     weight = np.concatenate([must.weight, cannot.weight])
     columns: dict[str, list[Any]] = {

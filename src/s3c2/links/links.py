@@ -25,6 +25,7 @@ from s3c2.links.ids import (
     report_left_out,
 )
 from s3c2.links.sampling import draw_chains, draw_pairs
+from s3c2.naming import many
 
 _CONTRADICTIONS_SHOWN = 3
 
@@ -50,11 +51,11 @@ class Links:
     --------
     >>> links = Links(must=[(0, 5), (3, 9)], cannot=[(1, 7)], n_samples=10)
     >>> links
-    Links(2 must-links, 1 cannot-links, 10 rows)
+    Links(2 must-links, 1 cannot-link, 10 rows)
     >>> links.closure().relation(5, 0)
     'must'
     >>> Links(must=[("anna", "anne")], cannot=[("anna", "bob")])
-    Links(1 must-links, 1 cannot-links, by id)
+    Links(1 must-link, 1 cannot-link, by id)
     """
 
     __slots__ = ("_cannot", "_known_graph", "_must", "_n_samples")
@@ -154,7 +155,9 @@ class Links:
 
     def __repr__(self) -> str:
         rows = "by id" if self.by_id else f"{self.n_samples} rows"
-        return f"Links({self.n_must} must-links, {self.n_cannot} cannot-links, {rows})"
+        return (
+            f"Links({many(self.n_must, 'must-link')}, {many(self.n_cannot, 'cannot-link')}, {rows})"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Links):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from s3c2.page.layout import comparison, hidden, keys_switch, many, verdict_buttons
+from s3c2.naming import many
+from s3c2.page.layout import comparison, hidden, keys_switch, verdict_buttons
 from s3c2.page.project import Project, Question
 from s3c2.report.page import text
 

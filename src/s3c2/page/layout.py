@@ -145,8 +145,3 @@ def hidden(**fields: object) -> str:
         f'<input type="hidden" name="{name}" value="{text(value)}">'
         for name, value in fields.items()
     )
-
-
-def many(n: int, one: str, more: str | None = None) -> str:
-    """A number with its word, as in 1 answer, 7 answers."""
-    return f"{n:,} {one if n == 1 else more or one + 's'}"

@@ -6,6 +6,7 @@ import secrets
 
 import numpy as np
 
+from s3c2.naming import many
 from s3c2.page.layout import (
     VERDICTS,
     card,
@@ -13,7 +14,6 @@ from s3c2.page.layout import (
     comparison,
     hidden,
     keys_switch,
-    many,
     verdict_buttons,
 )
 from s3c2.page.project import Project, Step

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from s3c2.naming import many
 from s3c2.page.items import Items
 from s3c2.page.store import Event, Store
 from s3c2.questions import Answered, Pair, Verdict
@@ -84,4 +85,4 @@ def as_history(answers: list[Event], found: Match) -> dict[str, Answered]:
 
 def _items(names: list[str]) -> str:
     shown = ", ".join(names[:MOST_NAMED]) + (" …" if len(names) > MOST_NAMED else "")
-    return f"{len(names)} {'item' if len(names) == 1 else 'items'} ({shown})"
+    return f"{many(len(names), 'item')} ({shown})"

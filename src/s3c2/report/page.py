@@ -6,6 +6,8 @@ import base64
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
+from s3c2.naming import many
+
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2430; --soft: #5b6270; --ground: #fbfbf9;
   --card: #ffffff; --line: #e3e4e0; --accent: #1f6fb5; }
@@ -111,10 +113,9 @@ def svg_figure(svg: bytes, alt: str, caption: str) -> str:
 
 def cluster_card(cluster: int, size: int, colour: str, content: str) -> str:
     """Show one cluster: its number, size, and most typical rows."""
-    rows = "1 row" if size == 1 else f"{size:,} rows"
     return (
         f'<section class="cluster" style="border-left-color:{colour}">'
-        f"<h3>Cluster {cluster} <span>{rows}</span></h3>{content}</section>"
+        f"<h3>Cluster {cluster} <span>{many(size, 'row')}</span></h3>{content}</section>"
     )
 
 

@@ -20,6 +20,7 @@ from s3c2.report.figures import (
     training_curves,
 )
 from s3c2.report.pictures import clusters_figure, rows_as_images, strip_png
+from s3c2.report.telling import Telling, in_words
 
 CALIBRATION: dict[Calibration, str] = {
     "none": "",
@@ -225,16 +226,30 @@ def _clusters(content: Content, images: Any, texts: Sequence[str] | None) -> lis
             alt = f"The most typical rows of cluster {cluster}: {names}."
             inside = page.strip(strip_png(images[rows]), alt, images.shape[1])
         else:
-            inside = _row_list(content, rows, texts)
+            inside = _columns(content.telling[cluster]) + _row_list(content, rows, texts)
         cards.append(
             page.cluster_card(cluster, int(content.sizes[cluster]), colour_of(cluster), inside)
         )
+    columns = (
+        " Above them the columns that tell it from the other rows: the median, and the range of "
+        "the middle half of the rows."
+        if images is None and any(content.telling)
+        else ""
+    )
     return [
         "<h2>The clusters</h2>",
         '<p class="soft">Each cluster with its most typical rows, those of the highest '
-        "probability first.</p>",
+        f"probability first.{columns}</p>",
         f'<div class="clusters">{"".join(cards)}</div>',
     ]
+
+
+def _columns(telling: Sequence[Telling]) -> str:
+    """The columns that tell a cluster from the other rows; nothing where there are none."""
+    if not telling:
+        return ""
+    rows = [[one.column, in_words(one.here), in_words(one.elsewhere)] for one in telling]
+    return page.table(["column", "in this cluster", "other rows"], rows)
 
 
 def _row_list(content: Content, rows: Any, texts: Sequence[str] | None) -> str:
