@@ -21,7 +21,7 @@ from experiments.method_changes import CHANGES, is_earlier
 from experiments.plots import TITLES, summary, table
 
 LEDGERS = ("dense", "uniform", "convolutional")
-OF_THE_DEFAULT = ("default", "default_images", "others", "wrong")
+OF_THE_DEFAULT = ("default", "default_images", "chained", "others", "wrong")
 # Versions of IDEC, the oldest first
 FIRST, SECOND, NOW = (
     "first: Student's t, pretrained by Adam",

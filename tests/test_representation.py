@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from s3c2 import representation
-from s3c2.representation import Asked, clusters_of, clusters_of_each
+from s3c2.representation import Asked, clusters_of, clusters_of_each, disagreement
 
 
 def groups(sizes, spread=0.1, seed=0):
@@ -24,6 +24,39 @@ def groups(sizes, spread=0.1, seed=0):
 def test_groups_of_any_size_are_found(sizes):
     h, y = groups(sizes)
     assert adjusted_rand_score(y, clusters_of(h, len(sizes), 0, 0.5)) > 0.99
+
+
+def groups_in_pairs(seed):
+    """Eight groups of two sizes, two and two near each other: (h, group)."""
+    y = np.repeat(np.arange(8), [100, 100, 30, 30] * 2)
+    corners = 1.2 * np.eye(4)
+    middle = corners[y // 2] + (y % 2)[:, None] * 2 / 3 * corners[(y // 2 + 1) % 4]
+    noise = 0.12 * np.random.default_rng(seed).normal(size=middle.shape)
+    return (middle + noise).astype(np.float32), y
+
+
+def test_it_does_not_hang_on_one_start_of_k_means(monkeypatch):
+    def agreement():
+        made = [groups_in_pairs(seed) for seed in range(8)]
+        return [
+            adjusted_rand_score(y, clusters_of(h, 8, seed, 0.45))
+            for seed, (h, y) in enumerate(made)
+        ]
+
+    assert min(agreement()) > 0.98
+    monkeypatch.setattr(representation, "STARTS", 1)
+    monkeypatch.setattr(representation, "MERGERS", 0)
+    assert min(agreement()) < 0.95  # groups were joined, and others cut
+
+
+def test_disagreement_counts_pairs():
+    rng = np.random.default_rng(0)
+    for n_clusters in (1, 3, 9):
+        labels = rng.integers(0, n_clusters, 40)
+        must = np.triu(rng.random((40, 40)) < 0.2, 1)
+        must = must | must.T | np.eye(40, dtype=bool)
+        slow = sum((labels[i] == labels[j]) != must[i, j] for i in range(40) for j in range(40))
+        assert disagreement(labels, must.astype(np.float32)) == slow
 
 
 def test_rows_that_were_not_judged_have_a_cluster_too():

@@ -21,7 +21,7 @@ ROWS, INPUTS, OUTPUTS = 512, 96, 128
 @pytest.fixture
 def onednn(monkeypatch):
     """As on a processor where oneDNN is faster."""
-    monkeypatch.setattr(module, "is_faster", lambda: True)
+    monkeypatch.setattr(module, "_suits_processor", lambda: True)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_torch_without_it_is_not_asked(monkeypatch):
 
     monkeypatch.setattr(module, "_linear", absent)
     assert not has_onednn()
-    assert not module.is_faster.__wrapped__()
+    assert not module._suits_processor.__wrapped__()
 
 
 @pytest.mark.parametrize(
@@ -116,4 +116,4 @@ def test_a_torch_without_it_is_not_asked(monkeypatch):
 def test_it_is_faster_where_mkl_uses_half_of_the_width(monkeypatch, vendor, capability, faster):
     monkeypatch.setattr(module, "processor", lambda what: vendor)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    assert module.is_faster.__wrapped__() is faster
+    assert module._suits_processor.__wrapped__() is faster

@@ -63,14 +63,17 @@ def in_onednn(x: Tensor, weight: Tensor) -> bool:
         x.device.type == "cpu"
         and x.dtype == weight.dtype == torch.float32
         and x.shape[-2] * x.shape[-1] * weight.shape[-2] >= LEAST
-        and bool(torch.backends.mkldnn.enabled)
         and is_faster()
     )
 
 
-@cache
 def is_faster() -> bool:
-    """Whether oneDNN is there, and faster than MKL on this processor."""
+    """Whether oneDNN is there, switched on, and faster than MKL on this processor."""
+    return bool(torch.backends.mkldnn.enabled) and _suits_processor()
+
+
+@cache
+def _suits_processor() -> bool:
     wide = torch.backends.cpu.get_cpu_capability() == "AVX512"
     return wide and "AMD" in processor("vendor_id") and has_onednn()
 
