@@ -69,7 +69,7 @@ def test_undo_asks_again(client, project):
     page = client.post("/undo", data={"key": "u1"})
     assert "Taken back" in page.text
     again = fields(page.text)
-    assert {again["left"], again["right"]} == {first["left"], first["right"]}
+    assert (again["left"], again["right"]) == (first["left"], first["right"])
     assert project.counts()["answers"] == 0
     assert "nothing to take back" in client.post("/undo", data={"key": "u2"}).text
 
@@ -218,6 +218,8 @@ def test_clusters_can_be_looked_at_and_sorted_out(with_clusters):
     sent = dict(re.findall(r'name="(\w+)" value="([^"]*)">', form))
     after = client.post("/outlier", data=sent)
     assert "is different from 3 typical items" in after.text
+    assert one.count('action="/outlier"') == after.text.count('action="/outlier"') + 1
+    assert after.text.count("Marked as not belonging") == 1
     assert with_clusters.links().n_cannot == 3
     assert client.get("/clusters/3").status_code == 404
     assert (

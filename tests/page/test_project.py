@@ -199,6 +199,29 @@ def test_what_does_not_belong_becomes_cannot_links(with_clusters):
     assert project.does_not_belong("Ann", "key", row, 1) == 0  # sent again
 
 
+def test_what_does_not_belong_is_seen_to_be_marked(with_clusters):
+    project = with_clusters
+    members = project.opinions.members(1)
+    row = members[-1]
+    assert project.said_not_to_belong(members, members) == set()
+    project.does_not_belong("Ann", "key", row, 1)
+    assert project.said_not_to_belong(members, members) == {row}
+    one = project.last_words()[0].pair
+    project.withdraw("Ann", "back", one)
+    assert project.said_not_to_belong(members, members) == set()
+
+
+def test_a_question_that_is_taken_back_is_asked_with_the_same_sides(project):
+    for number in range(12):
+        asked = project.question("Ann")
+        project.answer("Ann", f"a{number}", asked.left, asked.right, "unsure")
+        project.question("Ann")  # what comes next is shown before it is taken back
+        project.undo("Ann", f"u{number}")
+        again = project.question("Ann")
+        assert (again.left, again.right) == (asked.left, asked.right)
+        project.answer("Ann", f"b{number}", asked.left, asked.right, "unsure")
+
+
 def test_without_a_model_nothing_can_be_sorted_out(project):
     with pytest.raises(DataError, match="wait for the first training"):
         project.does_not_belong("Ann", "key", 0, 0)

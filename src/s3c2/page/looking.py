@@ -57,26 +57,34 @@ def cluster_page(project: Project, cluster: int, page: int, said: str = "") -> s
     heading = f'<h1 class="{colour_class(cluster)} mark">Cluster {cluster}</h1>'
     if opinions is None:
         return heading + _no_model(project)
-    rows = opinions.members(cluster)[::-1]
+    members = opinions.members(cluster)
+    rows = members[::-1]
     n_pages = max(1, -(-len(rows) // A_PAGE))
     page = min(max(page, 0), n_pages - 1)
     shown = rows[page * A_PAGE : (page + 1) * A_PAGE]
+    marked = project.said_not_to_belong(members, shown)
+    items = (_member(project, opinions, row, cluster, page, row in marked) for row in shown)
     told = f'<p role="status" class="told">{text(said)}</p>' if said else ""
     return (
         f"{heading}<p>{many(len(rows), 'item')}, the least sure first. What is marked as not "
         f"belonging is told to the next training.</p>{told}"
         f'<div class="grid {project.items.kind}">'
-        f"{''.join(_member(project, opinions, row, cluster, page) for row in shown)}</div>"
+        f"{''.join(items)}</div>"
         f"{_pages(f'/clusters/{cluster}', page, n_pages, 'Less sure items', 'Surer items')}"
     )
 
 
-def _member(project: Project, opinions: Opinions, row: int, cluster: int, page: int) -> str:
+def _member(
+    project: Project, opinions: Opinions, row: int, cluster: int, page: int, is_marked: bool
+) -> str:
     name, sure = project.items.names[row], opinions.probabilities[row]
+    seen = f'{card(project.items, row)}<p class="soft">{100 * sure:.0f} % sure</p>'
+    if is_marked:
+        told = '<p class="told">Marked as not belonging; <a href="/answers">answers</a></p>'
+        return f'<div class="member">{seen}{told}</div>'
     key = secrets.token_urlsafe(9)
     return (
-        f'<div class="member">{card(project.items, row)}<p class="soft">{100 * sure:.0f} % sure</p>'
-        f'<form method="post" action="/outlier">'
+        f'<div class="member">{seen}<form method="post" action="/outlier">'
         f"{hidden(key=key, row=row, cluster=cluster, page=page)}"
         f'<button class="plain">Does not belong<span class="unseen">: {text(name)}</span></button>'
         "</form></div>"

@@ -100,6 +100,7 @@ class Project:
         ]
         self._keys = list(history)
         self._open: dict[str, Question] = {}
+        self._shown: dict[Pair, tuple[int, int]] = {}  # the sides of what was asked
         self._rng = np.random.default_rng()
         self.opinions: Opinions | None = None
         self.problem: str | None = None  # of the last training
@@ -137,7 +138,7 @@ class Project:
             if pair is None:
                 self._open.pop(author, None)
                 return None
-            left, right = self._sides(pair, current)
+            left, right = self._shown[pair] = self._sides(pair, current)
             while len(self._open) >= MOST_OPEN:  # people who came and went
                 self._open.pop(next(iter(self._open)))
             self._open[author] = Question(secrets.token_urlsafe(12), left, right)
@@ -182,7 +183,8 @@ class Project:
                 return None
             self.questions.undo(author)
             self._keys.pop(own[-1])
-            left, right = self._sides(last.pair, self._open.get(author))
+            before = self._shown.get(last.pair)  # as it was seen, unless the program began anew
+            left, right = before or self._sides(last.pair, self._open.get(author))
             self._open[author] = Question(secrets.token_urlsafe(12), left, right)
             return last
 
@@ -222,11 +224,23 @@ class Project:
         with self._lock:
             if self.opinions is None:
                 raise DataError("There are no clusters yet: wait for the first training.")
-            others = [i for i in self.opinions.members(cluster)[: AGAINST + 1] if i != row]
+            others = _others_than(row, self.opinions.members(cluster))
             return sum(
                 self.answer(author, f"{key}-{number}", row, other, "different")
-                for number, other in enumerate(others[:AGAINST])
+                for number, other in enumerate(others)
             )
+
+    def said_not_to_belong(self, members: list[int], rows: list[int]) -> set[int]:
+        """Those of some rows that are different, by answers, from the typical members."""
+        with self._lock:
+            verdicts = self.questions.known.verdicts
+            found = set()
+            for row in rows:
+                others = _others_than(row, members)
+                said = [verdicts.get(Pair.of(row, other)) for other in others]
+                if said and all(one == "different" for one in said):
+                    found.add(row)
+            return found
 
     # What is known
 
@@ -371,3 +385,8 @@ class Project:
         if self.trainer is not None:
             self.trainer.stop()
         self.store.close()
+
+
+def _others_than(row: int, members: list[int]) -> list[int]:
+    """The most typical members of a cluster, but for this one: what it is compared with."""
+    return [i for i in members[: AGAINST + 1] if i != row][:AGAINST]
