@@ -14,7 +14,8 @@ from __future__ import annotations
 import argparse
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -109,6 +110,17 @@ def difference(one: nn.Module, two: nn.Module) -> float:
     return max(float((a.detach() - b.detach()).abs().max()) for a, b in pairs)
 
 
+@contextmanager
+def products_of_mkl() -> Iterator[None]:
+    """Without oneDNN."""
+    before = torch.backends.mkldnn.enabled
+    torch.backends.mkldnn.enabled = False
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.enabled = before
+
+
 def interleaved(runs: dict[str, Callable[[], None]], repeats: int, steps: int) -> dict[str, float]:
     """Median seconds per step of each run, the runs taking turns."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
@@ -124,18 +136,16 @@ def interleaved(runs: dict[str, Callable[[], None]], repeats: int, steps: int) -
 def compare(name, build, library, plain, args):
     """Rows of the table for one network."""
     by_library, by_plain = build(), build()
-    torch.backends.mkldnn.enabled = False
-    library(by_library, args.steps)
-    plain(by_plain, args.steps, masks=True)
-    torch.backends.mkldnn.enabled = True
+    with products_of_mkl():
+        library(by_library, args.steps)
+        plain(by_plain, args.steps, masks=True)
     apart = difference(by_library, by_plain)
     torch_dropout = with_torch_dropout(build())
     few = args.timed_steps
 
     def with_mkl() -> None:
-        torch.backends.mkldnn.enabled = False
-        library(by_library, few)
-        torch.backends.mkldnn.enabled = True
+        with products_of_mkl():
+            library(by_library, few)
 
     medians = interleaved(
         {

@@ -8,8 +8,8 @@
 - links: seconds to find the rows of a million links by string id among all rows, which are read on
   the way, and to turn the links into row numbers.
 - predict: rows a second from a Parquet folder of 20 columns into Parquet parts, and the share of
-  the bare forward pass (the same network over a tensor that lies in memory, in the fastest of a few
-  batch sizes), in turns.
+  the bare forward pass (the same network over a tensor that lies in memory, as torch's module or
+  with the library's products, in the fastest of a few batch sizes), in turns.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ from pyarrow import dataset, parquet
 
 from s3c2 import S3C2, CluNet, LabNet, Links
 from s3c2.data.parquet import dataset_stream, parquet_stream
+from s3c2.engine.inference import outputs_of
 from s3c2.labelling import Labelling, folder_of_run
 from s3c2.sampled import MEMORY, sample
 
@@ -143,15 +145,19 @@ def predict_and_bare(folder: Path, n: int, out: Path, repeats: int) -> tuple[flo
         )
         return time.perf_counter() - began
 
-    def bare(size: int) -> float:
+    def bare(forward: Callable[[torch.Tensor], torch.Tensor], size: int) -> float:
         began = time.perf_counter()
         with torch.inference_mode():
             for start in range(0, n, size):
-                network(tensor[start : start + size]).argmax(1)
+                forward(tensor[start : start + size]).argmax(1)
         return time.perf_counter() - began
 
-    sizes = [1024, 4096, 16384]
-    rounds = [(streamed(), *(bare(size) for size in sizes)) for _ in range(repeats + 1)]
+    ways = [
+        (forward, size)
+        for size in (1024, 4096, 16384)
+        for forward in (network, outputs_of(network, torch.device("cpu"), size))
+    ]
+    rounds = [(streamed(), *(bare(*way) for way in ways)) for _ in range(repeats + 1)]
     medians = np.median(rounds[1:], axis=0)
     return float(medians[0]), float(medians[1:].min())
 

@@ -152,8 +152,10 @@ def test_colours_may_stand_first_or_last():
 def test_a_named_network_is_taken():
     dense = model(network="dense").fit(GREY, links=LINKS)
     assert dense.network_kind_ == "dense"
-    own = model(network=nn.Sequential(nn.Flatten(), nn.Linear(64, 8))).fit(GREY, links=LINKS)
-    assert own.network_kind_ == "own"
+    for network in (nn.Sequential(nn.Flatten(), nn.Linear(64, 8)), nn.Linear(8, 4)):
+        own = model(network=network).fit(GREY, links=LINKS)
+        assert own.network_kind_ == "own"
+        assert np.array_equal(own.predict(GREY), own.labels_)
     with pytest.raises(DataError, match="needs images of at least 4 × 4"):
         model(network="convolutional").fit(GREY[:, :3, :3], links=LINKS)
 

@@ -1,7 +1,7 @@
 """Neighbours kept in a folder, so that another fit of the same rows need not look for them.
 
-They depend on the rows as they are scaled, on how neighbours are looked for, and on the kind of
-device, whose products round in their own way. A file is named after all of these.
+They depend on the rows as they are scaled, on how neighbours are looked for, and on what multiplies
+matrices, which rounds in its own way. A file is named after all of these.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from s3c2.engine.kernels.products import is_faster
 from s3c2.engine.rows import Rows
 from s3c2.errors import StorageError
 from s3c2.files import model_files
 from s3c2.prior import READ_ROWS, Neighbours
 
-VERSION = 1  # raised when neighbours are looked for in another way
+VERSION = 2  # raised when neighbours are looked for in another way
 KIND = "file of neighbours"
 
 
 def kept_file(folder: str | os.PathLike[str], rows: Rows, settings: dict[str, Any]) -> Path:
     """Where the neighbours of these rows are kept; ``settings`` say how they are looked for."""
-    beside = {"version": VERSION, "device": rows.device.type, "n": rows.n, "shape": rows.shape}
+    device = rows.device.type
+    products = f"{device}, oneDNN" if device == "cpu" and is_faster() else device
+    beside = {"version": VERSION, "device": products, "n": rows.n, "shape": rows.shape}
     digest = hashlib.sha256(json.dumps(settings | beside, sort_keys=True).encode())
     for block in Rows(rows.X, rows.shape, rows.scaling, "cpu", rows.numbers).in_order(READ_ROWS):
         digest.update(block.numpy().data)

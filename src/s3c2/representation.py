@@ -24,6 +24,7 @@ from s3c2.distances import are_must_links
 
 JUDGED = 3000  # rows from which clusters are found, and whose pairs judge them
 STARTS = 20  # of k-means; from 5, one clustering of MNIST in ten cuts a digit in two
+LOOSEST = 1.05  # times the inertia of the tightest of them: T alone may be wrong
 MERGERS = 3
 THREADS = 2  # of one k-means
 MOST_WORKERS = 8  # each holds some hundred megabytes
@@ -80,16 +81,19 @@ def clusters_of(
     n_clusters = min(n_clusters, len(seen))
     n_segments = min(SEGMENTS * n_clusters + SPARE, len(seen))
     d2 = losses.squared_distances_of_all(torch.from_numpy(seen)[None])[0].numpy()
-    must = are_must_links(d2, threshold).astype(np.float32)
+    must, nearness = are_must_links(d2, threshold).astype(np.float32), np.exp(-d2)
     draws = np.random.RandomState(seed)
 
     def k_means(n: int) -> KMeans:
         return KMeans(n, n_init=1, random_state=draws).fit(seen)
 
-    found = [(whole, np.arange(n_clusters)) for whole in map(k_means, [n_clusters] * STARTS)]
-    for segments in map(k_means, [n_segments] * MERGERS):
+    whole = [k_means(n_clusters) for _ in range(STARTS)]
+    tightest = min(one.inertia_ for one in whole)
+    found = [(one, np.arange(n_clusters)) for one in whole if one.inertia_ <= LOOSEST * tightest]
+    for _ in range(MERGERS):
+        segments = k_means(n_segments)
         member = np.eye(n_segments, dtype=np.float32)[segments.labels_]  # (seen, segments)
-        found.append((segments, merged_segments(member, np.exp(-d2), n_clusters)))
+        found.append((segments, merged_segments(member, nearness, n_clusters)))
     best, cluster = min(found, key=lambda one: disagreement(one[1][one[0].labels_], must))
     labels: NDArray[np.int64] = cluster[best.predict(h)].astype(np.int64)
     return labels

@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
+from s3c2.engine.inference import outputs_of
 from s3c2.engine.kernels import products as module
 from s3c2.engine.kernels.products import (
     LEAST,
@@ -13,8 +15,12 @@ from s3c2.engine.kernels.products import (
     products,
 )
 from s3c2.engine.linear import linear
+from s3c2.engine.stack import Stack
+from s3c2.networks import initialised
+from s3c2.networks.dense import dense_clusters
 
 pytestmark = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
+CPU = torch.device("cpu")
 ROWS, INPUTS, OUTPUTS = 512, 96, 128
 
 
@@ -93,6 +99,46 @@ def test_gradients_are_those_of_torch(onednn, layer, masked):
     (out if mask is None else out * mask).backward(grad)
     for one, two in zip(given, plain):
         torch.testing.assert_close(one.grad, two.grad, rtol=1e-4, atol=1e-3)
+
+
+def networks():
+    flat = initialised(dense_clusters((6, 16), (96, 64, 8), 0.2, 5), 0)
+    own = nn.Sequential(nn.Linear(16, 8), nn.Flatten())  # a layer that takes rows of any shape
+    return [flat, own, nn.Sequential(nn.Flatten(), nn.Linear(96, 5), nn.Softmax(1))]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_network_gives_the_same_by_layer_and_as_a_module(onednn, number):
+    network = networks()[number]
+    x = torch.randn(1200, 6, 16, generator=torch.Generator().manual_seed(2))
+    found = torch.cat([outputs_of(network, CPU, 1024)(part) for part in x.split(1024)])
+    torch.testing.assert_close(found, network.eval()(x).detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_stack_of_one_learns_as_a_module_does(onednn, monkeypatch):
+    """The same draws of dropout, outputs and gradients, whatever multiplies."""
+
+    def learned():
+        stack = Stack([networks()[0]]).train()
+        stack.lay_dropout(512, [7], step=3)
+        x = torch.randn(1, 512, 6, 16, generator=torch.Generator().manual_seed(2))
+        out = stack(x)
+        out.square().sum().backward()
+        stack.clear_dropout()
+        return [out.detach(), *(one.grad for one in stack.parameters())]
+
+    by_layer = learned()
+    monkeypatch.setattr(module, "_suits_processor", lambda: False)
+    for one, two in zip(by_layer, learned()):
+        torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
+
+
+def test_layers_in_two_places_run_as_a_module(onednn):
+    relu = nn.ReLU()
+    network = nn.Sequential(nn.Linear(16, 64), relu, nn.Linear(64, 64), relu, nn.Linear(64, 3))
+    x = torch.randn(1024, 16, generator=torch.Generator().manual_seed(2))
+    found = outputs_of(network, CPU, 1024)(x)
+    torch.testing.assert_close(found, network(x).detach(), rtol=1e-4, atol=1e-5)
 
 
 def test_a_torch_without_it_is_not_asked(monkeypatch):

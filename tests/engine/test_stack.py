@@ -10,8 +10,10 @@ from torch import nn
 from s3c2 import S3C2, CluNet, LabNet, Links
 from s3c2.clunet_training import CluNetReplica, Pools, train_clunets
 from s3c2.engine import scheduling
+from s3c2.engine import stack as stack_module
 from s3c2.engine.callbacks import AfterStep
 from s3c2.engine.checkpoint import Checkpoint
+from s3c2.engine.dropout import Dropout
 from s3c2.engine.kernels.steps import keyed_dropout, keys_from
 from s3c2.engine.loop import train
 from s3c2.engine.rows import Rows
@@ -291,3 +293,19 @@ def test_a_share_of_the_rows_drops_what_all_of_them_do():
     share = keyed_dropout(x[:, 20:], keys_from(keys, 20 * 64), step, 0.3)
     assert torch.equal(share, whole[:, 20:])
     assert not torch.equal(share, whole[:, :30])
+
+
+def test_a_rank_drops_what_one_process_does(monkeypatch):
+    """Keys and masks that were laid in for all rows are those of this rank's rows while it runs."""
+    stack = Stack([nn.Sequential(Dropout(0.3, (64,)), nn.Linear(64, 2))]).train()
+    (layer,) = stack.layers_that_drop
+    x = torch.ones(50, 64)
+    for step in (torch.tensor(3), 3):  # keys, and a mask
+        stack.clear_dropout()
+        stack.lay_dropout(50, [11], step)
+        whole = layer(x).reshape(50, 64)
+        monkeypatch.setattr(stack_module, "bounds", lambda rows: (20, rows, 0))
+        with stack._dropout_of_share(50):
+            share = layer(x[20:]).reshape(30, 64)
+        assert torch.equal(share, whole[20:])
+        assert torch.equal(layer(x).reshape(50, 64), whole)

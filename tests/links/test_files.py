@@ -142,7 +142,7 @@ def test_written_file_is_readable_by_others(tmp_path):
         (Links([(0, 1)]), "links.csv", [7, 8], LinksError, "These links hold ids already"),
         (Links([(0, 1)], n_samples=2), "links.csv", [7], LinksError, "each of the 2 rows. Got 1"),
         (Links([(0, 1)], n_samples=2), "links.csv", [7, 7], LinksError, "ids must be different"),
-        (Links(), "links.csv", None, LinksError, "There are no links to write to /"),
+        (Links(), "links.csv", None, LinksError, "/links.csv."),
         (Links([("a", "\ud800")]), "links.csv", None, LinksError, "UTF-8 cannot write"),
         (Links([("a", "\ud800")]), "links.parquet", None, LinksError, "UTF-8 cannot write"),
     ],

@@ -45,6 +45,22 @@ def test_a_cluster_without_rows_or_without_others_has_none(table):
     assert telling_columns(X, np.zeros_like(labels), 1, NAMES) == [[]]
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 20])
+def test_few_rows_do_not_differ_by_chance(n):
+    X = np.random.default_rng(0).normal(size=(400, 8))
+    found = telling_columns(X, (np.arange(400) < n).astype(int), 2, range(8))
+    assert found == [[], []]
+
+
+def test_many_columns_are_ranked_in_blocks():
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 3
+    X = rng.normal(size=(300, 150))
+    X[:, 140] += 9 * (labels == 1)
+    found = telling_columns(X, labels, 3, range(150))
+    assert [[one.column for one in each][:1] for each in found] == [["140"]] * 3
+
+
 def test_few_columns_are_named():
     rng = np.random.default_rng(0)
     labels = np.arange(200) % 2
@@ -56,7 +72,8 @@ def test_few_columns_are_named():
     ("quartiles", "words"),
     [
         ((1, 2, 3), "2 (1 to 3)"),
-        ((0, 0, 0), "0"),
+        ((-0.0, 0, 0), "0"),
+        ((999, 999.6, 1e4), "1,000 (999 to 10,000)"),
         ((0.1234, 1500, 25000), "1,500 (0.123 to 25,000)"),
     ],
 )
@@ -80,4 +97,4 @@ def test_a_report_without_names_has_none(tmp_path, table):
     links = Links.from_labels(labels, 60, random_state=0)
     model = S3C2(2, random_state=0, verbose=0).set_params(labnet__steps=20, clunet__steps=20)
     write_report(tmp_path / "report.html", model.fit(X, links=links), X, links)
-    assert "in this cluster" not in (tmp_path / "report.html").read_text()
+    assert ">in this cluster</th>" not in (tmp_path / "report.html").read_text()

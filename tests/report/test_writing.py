@@ -176,3 +176,13 @@ def test_real_model_and_links(tmp_path, blobs, blob_links, small):
     assert (content.ml_rate, content.cl_rate) == pytest.approx((rates.ml_rate, rates.cl_rate))
     np.testing.assert_array_equal(content.labels, model.labels_)
     assert "120 rows in 3 clusters" in written(tmp_path / "r.html", model, X, blob_links)
+
+
+def test_one_cluster_has_a_report_too(tmp_path, digits):
+    X, links, _ = digits
+    model = S3C2(1, random_state=0, verbose=0).set_params(labnet__steps=5)
+    must = Links(must=links.must, n_samples=len(X))
+    with pytest.warns(UserWarning, match="puts every row into one cluster"):
+        model.fit(X, links=must)
+    html = written(tmp_path / "report.html", model, X, must)
+    assert "300 rows in 1 cluster (from 300 to 300 rows each)" in html

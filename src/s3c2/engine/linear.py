@@ -58,7 +58,9 @@ class _Linear(torch.autograd.Function):
         relu: bool,
         mask: Tensor | None,
     ) -> Tensor:
-        if torch.is_autocast_enabled("cuda"):  # here, so that the backward pass has them cast
+        if x.is_cuda and torch.is_autocast_enabled(
+            "cuda"
+        ):  # here, so that the backward pass has them cast
             x, weight = x.bfloat16(), weight.bfloat16()
         y = products(x, weight, bias)
         if relu:

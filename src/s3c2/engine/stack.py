@@ -116,15 +116,17 @@ class Stack(nn.Module):
                 x = convolve(x, weights[of + "weight"], weights[of + "bias"], block)
                 layers = layers[block.length :]
             elif isinstance(layer, nn.Linear):
+                each, x = x.shape[1:-1], x.flatten(1, -2)  # it takes the last dimension alone
                 weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
                 relu = bool(following) and type(following[0]) is nn.ReLU
                 dropout = _laid_in(following[1]) if relu and len(following) == 2 else None
                 if dropout is not None and dropout.keys is not None:
                     x = dropout.of_relu(linear(x, weight), bias)
-                elif dropout is None and torch.is_autocast_enabled("cuda"):
+                elif dropout is None and x.is_cuda and torch.is_autocast_enabled("cuda"):
                     x = half_linear(x, weight, bias, relu)
                 else:
                     x = linear(x, weight, bias, relu, None if dropout is None else dropout.mask)
+                x = x.reshape(len(x), *each, -1)
                 layers = rest[relu + (dropout is not None) :]
             else:
                 x = _apply(name, layer, weights, x)
@@ -230,13 +232,18 @@ def is_dense(network: nn.Module) -> bool:
 
 
 def is_sequence(network: nn.Module) -> bool:
-    """Whether a network is a sequence of dense and convolutional layers."""
+    """Whether a network is a sequence of dense and convolutional layers, each in one place."""
     kinds = (nn.Linear, nn.Flatten, nn.Unflatten, Dropout, *_ELEMENTWISE)
-    return isinstance(network, nn.Sequential) and all(
-        _is_spatial(layer)
-        or _is_normalisation(layer)
-        or (type(layer) in kinds and getattr(layer, "bias", True) is not None)
-        for layer in network
+    return (
+        type(network) is nn.Sequential
+        and len(set(network)) == len(network)
+        and all(
+            _is_spatial(layer)
+            or _is_normalisation(layer)
+            or (type(layer) in kinds and getattr(layer, "bias", True) is not None)
+            for layer in network
+        )
+        and all(layer.dim == -1 for layer in network if isinstance(layer, nn.Softmax))
     )
 
 

@@ -8,15 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.decomposition import PCA
 
 from s3c2 import published
-from s3c2.data.tables import TablePreparation
-from s3c2.labelling import preparation_of
 from s3c2.report.answers import Answers, DoubtedLink
 from s3c2.report.figures import Floats
-from s3c2.report.telling import Telling, telling_columns
 
 MOST_POINTS = 5_000
 TYPICAL_ROWS = 10
@@ -42,7 +38,6 @@ class Content:
     shown_rows: NDArray[np.integer[Any]]
     typical: list[NDArray[np.integer[Any]]]  # for each cluster
     doubted: list[DoubtedLink]  # links that may be wrong, the most doubted first
-    telling: list[list[Telling]]  # for each cluster; of a table alone
 
 
 def gather(
@@ -83,18 +78,7 @@ def gather(
         shown_rows=shown_rows,
         typical=typical_rows(labels, probabilities, posteriors.shape[1]),
         doubted=answers.doubted_links or [],
-        telling=_telling(model, X, labels, posteriors.shape[1]),
     )
-
-
-def _telling(
-    model: Any, X: Any, labels: NDArray[np.integer[Any]], n_clusters: int
-) -> list[list[Telling]]:
-    """What tells each cluster from the rest, where X is a table whose columns have names."""
-    preparation = preparation_of(model)
-    if not isinstance(preparation, TablePreparation) or issparse(X):
-        return [[] for _ in range(n_clusters)]
-    return telling_columns(np.asarray(X), labels, n_clusters, preparation.columns)
 
 
 def _rows_of(X: Any, rows: NDArray[np.integer[Any]]) -> Any:

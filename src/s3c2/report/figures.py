@@ -34,7 +34,8 @@ PALE = {"#ffa90e", "#94a4a2", "#b9ac70", "#92dadd"}  # a dark number reads bette
 
 def training_curves(history: Mapping[str, Mapping[str, Floats]]) -> Figure:
     """Loss against step, one panel a network."""
-    panels = [(name, history[key]) for key, name in NETWORKS.items() if key in history]
+    stages = {name: history.get(key, {}) for key, name in NETWORKS.items()}
+    panels = [(name, curves) for name, curves in stages.items() if "loss" in curves]
     figure = new_figure(9, 3)
     for place, (name, curves) in enumerate(panels):
         axes = figure.add_subplot(1, len(panels), place + 1)

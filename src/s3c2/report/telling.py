@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from scipy.stats import rankdata
 MOST_ROWS = 20_000  # that are compared, spread evenly over the data
 MOST_COLUMNS = 5  # of a cluster
 LEAST = 0.15  # how far the share of won comparisons is from one half
+SURE = 3  # how many times as far as by chance: few rows differ in some column
+BLOCK = 64  # columns that are ranked at a time
 
 
 class Telling(NamedTuple):
@@ -37,31 +40,39 @@ def telling_columns(
     of them from outside. So neither its unit nor a few extreme values matter.
     """
     chosen = np.linspace(0, len(X) - 1, min(len(X), MOST_ROWS)).astype(np.intp)
-    some, of_some = np.asarray(X[chosen], dtype=np.float64), labels[chosen]
-    ranks = rankdata(some, axis=0)  # (rows, columns)
+    some, of_some = X[chosen], labels[chosen]
+    inside = np.eye(n_clusters, dtype=bool)[:, of_some]  # (clusters, rows)
+    n = inside.sum(1)
+    n_others = len(of_some) - n
+    blocks = [some[:, start : start + BLOCK] for start in range(0, some.shape[1], BLOCK)]
+    ranks = (rankdata(block.astype(np.float64), axis=0) for block in blocks)
+    sums = np.concatenate([inside.astype(np.float64) @ one for one in ranks], axis=1)
     found: list[list[Telling]] = []
     for cluster in range(n_clusters):
-        inside = of_some == cluster
-        n, n_others = int(inside.sum()), int((~inside).sum())
-        if n == 0 or n_others == 0:
+        both = int(n[cluster]), int(n_others[cluster])
+        if 0 in both:
             found.append([])
             continue
-        won = (ranks[inside].mean(0) - (n + 1) / 2) / n_others  # (columns,), from 0 to 1
+        won = (sums[cluster] / both[0] - (both[0] + 1) / 2) / both[1]  # (columns,), from 0 to 1
         order = np.argsort(-np.abs(won - 0.5), kind="stable")[:MOST_COLUMNS]
+        here, elsewhere = some[inside[cluster]], some[~inside[cluster]]
         found.append(
             [
-                Telling(
-                    str(columns[at]), _quartiles(some[inside, at]), _quartiles(some[~inside, at])
-                )
+                Telling(str(columns[at]), _quartiles(here[:, at]), _quartiles(elsewhere[:, at]))
                 for at in order
-                if abs(won[at] - 0.5) >= LEAST
+                if abs(won[at] - 0.5) >= max(LEAST, SURE * _by_chance(*both))
             ]
         )
     return found
 
 
-def _quartiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    quartiles: NDArray[np.float64] = np.percentile(values, [25, 50, 75])
+def _by_chance(n: int, n_others: int) -> float:
+    """The spread of the share of won comparisons where a column tells nothing."""
+    return math.sqrt((n + n_others + 1) / (12 * n * n_others))
+
+
+def _quartiles(values: NDArray[Any]) -> NDArray[np.float64]:
+    quartiles: NDArray[np.float64] = np.percentile(values.astype(np.float64), [25, 50, 75])
     return quartiles
 
 
@@ -72,4 +83,5 @@ def in_words(quartiles: NDArray[np.float64]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
+    value += 0.0  # no −0
+    return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"

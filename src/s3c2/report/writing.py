@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.sparse import issparse
+
+from s3c2.data.tables import TablePreparation
 from s3c2.files.atomic import write_atomically
+from s3c2.labelling import preparation_of
+from s3c2.naming import many
 from s3c2.report import page
 from s3c2.report.answers import Answers
 from s3c2.report.content import Calibration, Content, gather
@@ -20,7 +26,7 @@ from s3c2.report.figures import (
     training_curves,
 )
 from s3c2.report.pictures import clusters_figure, rows_as_images, strip_png
-from s3c2.report.telling import Telling, in_words
+from s3c2.report.telling import Telling, in_words, telling_columns
 
 CALIBRATION: dict[Calibration, str] = {
     "none": "",
@@ -68,7 +74,7 @@ def write_report(
         *_scores(scores, scores_note),
         *_learning(content, model),
         *_doubted(content, images, texts),
-        *_clusters(content, images, texts),
+        *_clusters(content, images, texts, _telling(model, X, content, images)),
         _settings(model),
         "<footer>Made by s3c2. Everything on this page is in this one file.</footer>",
     ]
@@ -113,8 +119,8 @@ def _summary(content: Content, title: str) -> list[str]:
         source = "found without links, from the neighbours of the rows alone"
     return [
         f"<h1>{page.text(title)}</h1>",
-        f'<p class="lead">{len(content.labels):,} rows in {len(filled)} clusters (from '
-        f"{filled.min():,} to {filled.max():,} rows each{empty}), {source}.</p>",
+        f'<p class="lead">{many(len(content.labels), "row")} in {many(len(filled), "cluster")} '
+        f"(from {filled.min():,} to {filled.max():,} rows each{empty}), {source}.</p>",
         page.tiles(facts),
     ]
 
@@ -216,7 +222,20 @@ def _shown(names: str, a: int, b: int, images: Any, texts: Sequence[str] | None)
     return "".join(f'<p class="soft">{snippet}</p>' for snippet in snippets)
 
 
-def _clusters(content: Content, images: Any, texts: Sequence[str] | None) -> list[str]:
+def _telling(model: Any, X: Any, content: Content, images: Any) -> list[list[Telling]]:
+    """What tells each cluster from the rest, where X is a table whose columns have names."""
+    preparation, n_clusters = preparation_of(model), len(content.sizes)
+    if images is not None or issparse(X) or not isinstance(preparation, TablePreparation):
+        return [[] for _ in range(n_clusters)]
+    return telling_columns(np.asarray(X), content.labels, n_clusters, preparation.columns)
+
+
+def _clusters(
+    content: Content,
+    images: Any,
+    texts: Sequence[str] | None,
+    telling: Sequence[Sequence[Telling]],
+) -> list[str]:
     cards = []
     for cluster, rows in enumerate(content.typical):
         if len(rows) == 0:
@@ -226,14 +245,14 @@ def _clusters(content: Content, images: Any, texts: Sequence[str] | None) -> lis
             alt = f"The most typical rows of cluster {cluster}: {names}."
             inside = page.strip(strip_png(images[rows]), alt, images.shape[1])
         else:
-            inside = _columns(content.telling[cluster]) + _row_list(content, rows, texts)
+            inside = _columns(telling[cluster]) + _row_list(content, rows, texts)
         cards.append(
             page.cluster_card(cluster, int(content.sizes[cluster]), colour_of(cluster), inside)
         )
     columns = (
         " Above them the columns that tell it from the other rows: the median, and the range of "
         "the middle half of the rows."
-        if images is None and any(content.telling)
+        if any(telling)
         else ""
     )
     return [
