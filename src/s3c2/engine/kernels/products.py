@@ -15,7 +15,7 @@ from torch import Tensor
 
 from s3c2.engine.devices import processor
 
-LEAST = 2**21  # multiplications in a product; smaller ones wait longer for oneDNN to begin
+LEAST = 2_400_000  # multiplications in a product; smaller ones wait longer for oneDNN to begin
 
 
 def products(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
