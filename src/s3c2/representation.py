@@ -23,7 +23,7 @@ from s3c2 import losses
 from s3c2.distances import are_must_links
 
 JUDGED = 3000  # rows from which clusters are found, and whose pairs judge them
-STARTS = 20  # of k-means; from 5, one clustering of MNIST in ten cuts a digit in two
+STARTS = 20  # of k-means; from 5, one clustering of MNIST in fifteen cuts a digit in two
 LOOSEST = 1.05  # times the inertia of the tightest of them: T alone may be wrong
 MERGERS = 3
 THREADS = 2  # of one k-means
