@@ -126,7 +126,7 @@ class Stack(nn.Module):
                     x = half_linear(x, weight, bias, relu)
                 else:
                     x = linear(x, weight, bias, relu, None if dropout is None else dropout.mask)
-                x = x.reshape(len(x), *each, -1)
+                x = x.reshape(len(x), *each, weight.shape[1])
                 layers = rest[relu + (dropout is not None) :]
             else:
                 x = _apply(name, layer, weights, x)
