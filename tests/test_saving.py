@@ -124,8 +124,11 @@ def test_another_format(saved, monkeypatch, other):
 
 
 def test_not_a_model(tmp_path, saved):
-    with pytest.raises(StorageError, match=r"is not a model folder: it holds no model.safetensors"):
+    with pytest.raises(StorageError, match=r"nowhere' is not there. Give the folder that"):
         S3C2.load(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StorageError, match=r"is not a model folder: it holds no model.safetensors"):
+        S3C2.load(tmp_path / "empty")
     safetensors.torch.save_file({"a": torch.zeros(2)}, saved)
     with pytest.raises(StorageError, match="is not a model of s3c2"):
         S3C2.load(saved.parent)

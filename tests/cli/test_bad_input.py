@@ -176,9 +176,12 @@ def test_missing_files(folder, missing):
     refused(folder.run(*fit_command()), missing)
 
 
-@pytest.mark.parametrize("model", ["data.csv", "nothing", "."])
-def test_model_that_is_none(folder, model):
-    refused(folder.run("predict", model, "data.csv", "-o", "new.csv"), "not a model")
+@pytest.mark.parametrize(
+    ("model", "what"),
+    [("data.csv", "not a model"), ("nothing", "'nothing' is not there"), (".", "not a model")],
+)
+def test_model_that_is_none(folder, model, what):
+    refused(folder.run("predict", model, "data.csv", "-o", "new.csv"), what)
     assert "new.csv" not in folder.names()
 
 

@@ -127,7 +127,7 @@ def test_scales_are_those_of_python(folder, scale, data):
 
 
 def test_tables_are_scaled_unless_asked_otherwise(fitted, folder):
-    model = S3C2.load(fitted / "out/model")
+    model = S3C2.load(fitted / "out")
     assert (model.scale, model.scale_, model.network_kind_) == ("auto", "robust", "dense")
     np.save(folder / "X.npy", np.zeros((20, 3, 3)))
     folder.write("l.csv", "a,b,link\n0,1,must\n2,19,cannot\n")

@@ -8,7 +8,7 @@ import click
 
 from s3c2.cli.data_options import PATH
 from s3c2.cli.messages import example, print_json, say, settings_as_given
-from s3c2.cli.outputs import check_writable_file, model_folder
+from s3c2.cli.outputs import check_writable_file
 
 
 @click.command(epilog=example("s3c2 export out -o plants.onnx"))
@@ -35,7 +35,7 @@ def export(model: Path, out: Path, dtype: str, as_json: bool, quiet: bool) -> No
     from s3c2.onnx_export import OPSET
 
     with settings_as_given():
-        fitted = S3C2.load(model_folder(model), device="cpu")
+        fitted = S3C2.load(model, device="cpu")
         export_onnx(fitted, out, dtype=dtype)
     if as_json:
         print_json({"output": str(out), "opset": OPSET, "rows": dtype})

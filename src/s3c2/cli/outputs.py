@@ -30,12 +30,6 @@ def label_table(posteriors: NDArray[Any], names: Sequence[str]) -> dict[str, Seq
     return {name: values.tolist() for name, values in columns.items()}
 
 
-def model_folder(folder: Path) -> Path:
-    """Accept the folder that fit wrote as well as the model folder inside it."""
-    inside = folder / "model"
-    return inside if inside.is_dir() else folder
-
-
 class LeftOut:
     """Parts that could not be read, told of as they are met."""
 

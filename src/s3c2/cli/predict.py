@@ -13,7 +13,6 @@ import click
 from s3c2.cli.data_options import PATH
 from s3c2.cli.messages import Interrupted, example, print_json, say, settings_as_given
 from s3c2.cli.outputs import LeftOut, check_table_name, is_parts_folder, output_folder
-from s3c2.cli.outputs import model_folder as inner_folder
 
 if TYPE_CHECKING:
     from s3c2.data.streams import Stream
@@ -97,20 +96,19 @@ def predict(
     refused = left_out.note if skip_damaged else None
     verbose = 0 if quiet or out == STDOUT else 1
     with settings_as_given(), _cluster(address) if on_ray else nullcontext():
-        place = inner_folder(model_folder)
-        model = S3C2.load(place, device=device)
+        model = S3C2.load(model_folder, device=device)
         stream = stream_of(model, data, id_column, refused)
         ids_twice = _ids_twice(stream, skip_damaged, verbose, quiet)
         labelling = Labelling(model, stream)
         if into_folder:
             with output_folder(out):
-                folder = folder_of_run(out.resolve(), place, stream)
+                folder = folder_of_run(out.resolve(), model_folder, stream)
                 work: Callable[[], int] = partial(labelling.into_folder, folder, verbose, refused)
                 if on_ray:
                     from s3c2.files.model_files import model_file
                     from s3c2.ray import PartsOfRun, label_parts
 
-                    content = model_file(place).read_bytes()
+                    content = model_file(model_folder).read_bytes()
                     run = PartsOfRun(content, data.resolve(), id_column, folder, skip_damaged)
                     work = partial(label_parts, run, verbose, workers, refused)
                 n_rows = _going_on(work, folder, verbose)

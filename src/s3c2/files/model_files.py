@@ -22,7 +22,7 @@ from s3c2.errors import StorageError
 from s3c2.files.atomic import write_atomically
 
 FORMAT = 2
-MODEL_FILE = "model.safetensors"
+MODEL, MODEL_FILE = "model", "model.safetensors"
 _BLANK = "0" * 64
 _DIGEST = re.compile(rb'\\"sha256\\": \\"([0-9a-f]{64})\\"')  # quoted inside a JSON string
 
@@ -113,13 +113,15 @@ def model_file_to_write(folder: str | os.PathLike[str]) -> Path:
 
 
 def model_file(folder: str | os.PathLike[str]) -> Path:
-    """The model's file in a folder, or a clear refusal."""
+    """The model's file in a folder that save() or ``s3c2 fit`` wrote, or a clear refusal."""
     path = model_file_to_write(folder)
+    inside = path.parent / MODEL / MODEL_FILE  # `s3c2 fit` puts labels and report beside it
+    if not path.is_file() and inside.is_file():
+        return inside
     if not path.is_file():
-        raise StorageError(
-            f"'{folder}' is not a model folder: it holds no {MODEL_FILE}. "
-            "Give the folder that save() or 's3c2 fit' wrote."
-        )
+        there = path.parent.exists()
+        what = f"is not a model folder: it holds no {MODEL_FILE}" if there else "is not there"
+        raise StorageError(f"'{folder}' {what}. Give the folder that save() or 's3c2 fit' wrote.")
     return path
 
 

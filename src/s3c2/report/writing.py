@@ -67,6 +67,8 @@ def write_report(
     image_shape : (height, width) when each row of X is a flattened grey image
     answers : what the model was asked already about these rows and links
     """
+    if hasattr(X, "iloc") and model.reading_.feature_names_in is None:
+        X = X.to_numpy()  # such a model was not told the names of columns
     images = rows_as_images(X, image_shape)
     content = gather(model, X, links, ids, answers)
     parts = [
@@ -287,9 +289,10 @@ def _snippet(words: str, most: int = 200) -> str:
 
 
 def _settings(model: Any) -> str:
-    """What was set; the rest has its default."""
+    """What was set or chosen; the rest has its default."""
     usual = type(model)()._flat_params()
     given = {k: v for k, v in model._settings().items() if k == "n_clusters" or v != usual[k]}
+    given |= {"scale": model.scale_, "network": model.network_kind_}  # also where they were chosen
     rows = [[name, str(value)] for name, value in sorted(given.items())]
     return f"<details><summary>Settings</summary>{page.table(['setting', 'value'], rows)}</details>"
 
