@@ -186,3 +186,17 @@ def test_one_cluster_has_a_report_too(tmp_path, digits):
         model.fit(X, links=must)
     html = written(tmp_path / "report.html", model, X, must)
     assert "300 rows in 1 cluster (from 300 to 300 rows each)" in html
+
+
+def test_what_was_set_or_chosen_is_told(tmp_path, digits):
+    X, links, model = digits
+    html = written(tmp_path / "report.html", model, X, links)
+    told = dict(
+        re.findall(r'row">(\w+)</th><td class="number">([^<]*)', html.partition("Settings")[2])
+    )
+    assert told["scale"] == model.scale_
+    assert (told["network"], told["layers"]) == ("dense", "[64, 64, 32]")
+    assert told["labnet__threshold"] == "0.1"
+    usual = S3C2(10, random_state=0, verbose=0).set_params(labnet__steps=2, clunet__steps=2)
+    html = written(tmp_path / "usual.html", usual.fit(X, links=links), X, links)
+    assert "layers" not in html.partition("Settings")[2]

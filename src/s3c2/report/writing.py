@@ -290,8 +290,8 @@ def _snippet(words: str, most: int = 200) -> str:
 
 def _settings(model: Any) -> str:
     """What was set or chosen; the rest has its default."""
-    usual = type(model)()._flat_params()
-    given = {k: v for k, v in model._settings().items() if k == "n_clusters" or v != usual[k]}
+    usual = type(model)()._settings()
+    given = {k: v for k, v in model._settings().items() if k == "n_clusters" or v != usual.get(k)}
     given |= {"scale": model.scale_, "network": model.network_kind_}  # also where they were chosen
     rows = [[name, str(value)] for name, value in sorted(given.items())]
     return f"<details><summary>Settings</summary>{page.table(['setting', 'value'], rows)}</details>"
