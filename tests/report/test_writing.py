@@ -11,7 +11,7 @@ from sklearn.base import clone
 from s3c2 import S3C2, Links
 from s3c2.errors import DataError
 from s3c2.report import Answers, write_clusters_picture, write_report
-from s3c2.report.content import gather, plane_points, plane_rows, typical_rows
+from s3c2.report.content import MOST_POINTS, evenly_spread, gather, plane_points, typical_rows
 from s3c2.report.writing import MOST_DOUBTED
 
 
@@ -157,7 +157,7 @@ def test_typical_rows_are_the_most_probable_of_their_cluster():
 
 
 def test_plane_holds_at_most_five_thousand_rows():
-    rows = plane_rows(12_345)
+    rows = evenly_spread(12_345, MOST_POINTS)
     assert len(np.unique(rows)) == 5_000
     assert (rows[0], rows[-1]) == (0, 12_344)
 

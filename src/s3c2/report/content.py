@@ -61,7 +61,7 @@ def gather(
     posteriors = answers.posteriors  # (rows, K)
     labels = posteriors.argmax(axis=1)
     probabilities = posteriors.max(axis=1)
-    shown_rows = plane_rows(len(labels))
+    shown_rows = evenly_spread(len(labels), MOST_POINTS)
     must_distances, cannot_distances = answers.distances
     return Content(
         names=[str(name) for name in (ids if ids is not None else range(len(labels)))],
@@ -94,11 +94,11 @@ def calibration(model: Any) -> Calibration:
     return "failed" if model.threshold_ == published.THRESHOLD else "done"
 
 
-def plane_rows(n_rows: int) -> NDArray[np.integer[Any]]:
-    """Choose the rows to draw: all, or 5,000 spread evenly over the data."""
-    if n_rows <= MOST_POINTS:
+def evenly_spread(n_rows: int, most: int) -> NDArray[np.integer[Any]]:
+    """All rows, or where there are more than ``most``, so many spread evenly over the data."""
+    if n_rows <= most:
         return np.arange(n_rows)
-    return np.linspace(0, n_rows - 1, MOST_POINTS).astype(np.intp)
+    return np.linspace(0, n_rows - 1, most).astype(np.intp)
 
 
 def plane_points(representation: Floats) -> Floats:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from s3c2.report.content import evenly_spread
+
 MOST_ROWS = 20_000  # that are compared, spread evenly over the data
 MOST_COLUMNS = 5  # of a cluster
 LEAST = 0.15  # how far the share of won comparisons is from one half
@@ -39,7 +41,7 @@ def telling_columns(
     A column is compared by ranks: how often a row of the cluster has the larger value of two, one
     of them from outside. So neither its unit nor a few extreme values matter.
     """
-    chosen = np.linspace(0, len(X) - 1, min(len(X), MOST_ROWS)).astype(np.intp)
+    chosen = evenly_spread(len(X), MOST_ROWS)
     some, of_some = X[chosen], labels[chosen]
     inside = np.eye(n_clusters, dtype=bool)[:, of_some]  # (clusters, rows)
     n = inside.sum(1)
@@ -55,12 +57,13 @@ def telling_columns(
             continue
         won = (sums[cluster] / both[0] - (both[0] + 1) / 2) / both[1]  # (columns,), from 0 to 1
         order = np.argsort(-np.abs(won - 0.5), kind="stable")[:MOST_COLUMNS]
-        here, elsewhere = some[inside[cluster]], some[~inside[cluster]]
+        least = max(LEAST, SURE * _by_chance(*both))
+        here = inside[cluster]
         found.append(
             [
-                Telling(str(columns[at]), _quartiles(here[:, at]), _quartiles(elsewhere[:, at]))
+                Telling(str(columns[at]), _quartiles(some[here, at]), _quartiles(some[~here, at]))
                 for at in order
-                if abs(won[at] - 0.5) >= max(LEAST, SURE * _by_chance(*both))
+                if abs(won[at] - 0.5) >= least
             ]
         )
     return found
