@@ -90,7 +90,7 @@ def labels(folder):
 
 def test_one_ray_runs_at_a_time(request):
     """Two beside each other have ended a process. Some versions of pytest break the groups."""
-    if request.config.getoption("dist", "no") == "loadgroup":
+    if request.config.getoption("loadgroup", False):  # xdist's word to its workers
         assert request.node.nodeid.endswith("@ray")
 
 

@@ -145,10 +145,25 @@ def of_one_relu():
     return nn.Sequential(nn.Linear(16, 64), relu, nn.Linear(64, 64), relu, nn.Linear(64, 3))
 
 
+def with_hook():
+    layer = nn.Linear(16, 5)
+    layer.register_forward_hook(lambda layer, given, out: 10 * out.relu())
+    return nn.Sequential(layer)
+
+
+def of_one_matrix():
+    one, two = nn.Linear(16, 16), nn.Linear(16, 16)
+    two.weight = one.weight
+    return nn.Sequential(one, nn.ReLU(), two)
+
+
 @pytest.mark.parametrize(
     "network",
     [
         of_one_relu(),
+        with_hook(),
+        of_one_matrix(),
+        nn.Sequential(nn.Unflatten(1, (4, 4)), nn.Flatten(2), nn.Linear(4, 5), nn.Flatten(1)),
         nn.Sequential(nn.Linear(16, 5), nn.Softmax(1)),  # of a stack that would be over the rows
         Doubled(nn.Linear(16, 5)),
     ],

@@ -206,6 +206,7 @@ def test_what_does_not_belong_is_seen_to_be_marked(with_clusters):
     assert project.said_not_to_belong(members, members) == set()
     project.does_not_belong("Ann", "key", row, 1)
     assert project.said_not_to_belong(members, members) == {row}
+    assert project.said_not_to_belong([members[0], row], [members[0], row]) == set()
     one = project.last_words()[0].pair
     project.withdraw("Ann", "back", one)
     assert project.said_not_to_belong(members, members) == set()

@@ -28,7 +28,7 @@ from s3c2.engine.linear import half_linear, linear
 from s3c2.engine.randomness import Purpose, derived_seed, dropout_masks
 from s3c2.engine.ranks import bounds, n_ranks, of_all_shares, own_share
 
-_ELEMENTWISE = (nn.ReLU, nn.Sigmoid, nn.Tanh, nn.Softmax, nn.Identity)
+_ELEMENTWISE = (nn.ReLU, nn.Sigmoid, nn.Tanh, nn.Identity)
 
 
 class Stack(nn.Module):
@@ -178,9 +178,11 @@ class Stack(nn.Module):
                 layer.mask = mask.narrow(axis, start, stop - start)
             if keys is not None:
                 layer.keys = keys_from(keys[0], start * math.prod(layer.size)), keys[1]
-        yield
-        for layer, mask, keys in laid:
-            layer.mask, layer.keys = mask, keys
+        try:
+            yield
+        finally:
+            for layer, mask, keys in laid:
+                layer.mask, layer.keys = mask, keys
 
     def without_dropout(self, x: Tensor, learning: bool = True) -> Tensor:
         """One pass in which nothing is dropped; what was laid in is laid in again.
@@ -232,19 +234,35 @@ def is_dense(network: nn.Module) -> bool:
 
 
 def is_sequence(network: nn.Module) -> bool:
-    """Whether a network is a sequence of dense and convolutional layers, each in one place."""
-    kinds = (nn.Linear, nn.Flatten, nn.Unflatten, Dropout, *_ELEMENTWISE)
+    """Whether a network is a sequence of dense and convolutional layers, each in one place, that
+    do nothing but what their kind does.
+    """
+    all_names = list(network.named_parameters(remove_duplicate=False))
     return (
         type(network) is nn.Sequential
         and len(set(network)) == len(network)
-        and all(
-            _is_spatial(layer)
-            or _is_normalisation(layer)
-            or (type(layer) in kinds and getattr(layer, "bias", True) is not None)
-            for layer in network
-        )
-        and all(layer.dim == -1 for layer in network if isinstance(layer, nn.Softmax))
+        and len(set(network.parameters())) == len(all_names)  # no weights in two layers
+        and not any(map(_has_hooks, (network, *network)))
+        and all(map(_is_usual, network))
     )
+
+
+def _has_hooks(layer: nn.Module) -> bool:
+    """Whether somebody is told when the layer runs, who may change what it gives."""
+    return bool(layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks)
+
+
+def _is_usual(layer: nn.Module) -> bool:
+    """Whether a layer is of a known kind, in the usual form."""
+    if type(layer) not in (nn.Linear, nn.Softmax, nn.Flatten, nn.Unflatten, Dropout, *_ELEMENTWISE):
+        return _is_spatial(layer) or _is_normalisation(layer)
+    if isinstance(layer, nn.Softmax):
+        return layer.dim == -1
+    if isinstance(layer, nn.Flatten):
+        return layer.start_dim == 1 and layer.end_dim == -1
+    if isinstance(layer, nn.Unflatten):
+        return layer.dim == 1
+    return getattr(layer, "bias", True) is not None
 
 
 def _is_normalisation(layer: nn.Module) -> TypeGuard[nn.BatchNorm1d | nn.BatchNorm2d]:

@@ -231,14 +231,17 @@ class Project:
             )
 
     def said_not_to_belong(self, members: list[int], rows: list[int]) -> set[int]:
-        """Those of some rows that are different, by answers, from the typical members."""
+        """Those of some rows that are different, by answers, from the typical members.
+
+        In a cluster of two an answer does not tell which of them was meant.
+        """
         with self._lock:
             verdicts = self.questions.known.verdicts
             found = set()
             for row in rows:
                 others = _others_than(row, members)
                 said = [verdicts.get(Pair.of(row, other)) for other in others]
-                if said and all(one == "different" for one in said):
+                if len(said) > 1 and all(one == "different" for one in said):
                     found.add(row)
             return found
 

@@ -89,6 +89,8 @@ def has_onednn() -> bool:
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     # torch's compiler calls it by this name; a public one does not exist.
     operation: Any = torch.ops.mkldnn._linear_pointwise
+    if bias is not None:
+        bias = bias.contiguous()  # oneDNN does not ask how a bias lies in memory
     found: Tensor = operation(_plain(x), _plain(weight), bias, "none", [], "")
     return found
 
