@@ -135,7 +135,7 @@ class TestFit:
         whole = {row["id"]: int(row["cluster"]) for row in folder.read("whole/labels.csv")}
         found = labels(folder / "out/labels")
         assert dict(zip(found["id"], found["cluster"])) == whole
-        assert (folder / "out/report.html").exists()
+        assert "60 rows in 3 clusters" in (folder / "out/report.html").read_text()
         again = folder.run(*command)
         assert again.exit_code == 0, again.output
 
@@ -150,7 +150,7 @@ class TestFit:
             for a, b in rng.integers(0, n, (20, 2))
         )
         folder.write("some.csv", "a,b,link\n" + links)
-        command = [*fit_command("large.parquet", "some.csv"), "--as-published", "--no-report"]
+        command = [*fit_command("large.parquet", "some.csv"), "--as-published"]
         result = folder.run(*command, "--memory", "1")
         assert result.exit_code == 0, result.output
         assert (
@@ -158,6 +158,7 @@ class TestFit:
         )
         assert "(--memory is 1 MiB)" in result.stderr
         assert len(labels(folder / "out/labels")["id"]) == n
+        assert " rows, a sample of 40,000, in " in (folder / "out/report.html").read_text()
 
     def test_ids_twice_across_parts(self, folder, parts):
         table = parquet.read_table(parts / "0.parquet")

@@ -420,6 +420,7 @@ def _write(out: Path, seen: Seen, answers: Answers, *, title: str, report: bool)
             title=title,
             texts=seen.texts,
             answers=answers,
+            sample_of=None if seen.sampled is None else seen.sampled.whole.n,
         )
 
     steps: dict[str, Callable[[Path], None]] = {MODEL: answers.model.save}

@@ -51,6 +51,7 @@ def write_report(
     texts: Sequence[str] | None = None,
     image_shape: tuple[int, int] | None = None,
     answers: Answers | None = None,
+    sample_of: int | None = None,
 ) -> None:
     """Write the report of a fitted model.
 
@@ -66,13 +67,14 @@ def write_report(
     texts : each row's text, shown for typical rows
     image_shape : (height, width) when each row of X is a flattened grey image
     answers : what the model was asked already about these rows and links
+    sample_of : number of rows of the whole data, where X may be a sample of it
     """
     if hasattr(X, "iloc") and model.reading_.feature_names_in is None:
         X = X.to_numpy()  # such a model was not told the names of columns
     images = rows_as_images(X, image_shape)
     content = gather(model, X, links, ids, answers)
     parts = [
-        *_summary(content, title),
+        *_summary(content, title, sample_of),
         *_scores(scores, scores_note),
         *_learning(content, model),
         *_doubted(content, images, texts),
@@ -100,11 +102,13 @@ def write_clusters_picture(
     write_atomically(path, as_png(figure))
 
 
-def _summary(content: Content, title: str) -> list[str]:
+def _summary(content: Content, title: str, sample_of: int | None) -> list[str]:
     n_must, n_cannot = len(content.must_distances), len(content.cannot_distances)
     n_clusters = len(content.sizes)
+    n_rows = f"{len(content.labels):,}"
+    is_sample = sample_of is not None and sample_of > len(content.labels)
     facts = {
-        "rows": f"{len(content.labels):,}",
+        "rows": f"{n_rows} of {sample_of:,}" if is_sample else n_rows,
         "clusters": f"{n_clusters}",
         "must-links": f"{n_must:,}",
         "cannot-links": f"{n_cannot:,}",
@@ -119,10 +123,12 @@ def _summary(content: Content, title: str) -> list[str]:
         source = f"learned from {n_must + n_cannot:,} pairs judged the same or different"
     else:
         source = "found without links, from the neighbours of the rows alone"
+    sample = f", a sample of {sample_of:,}," if is_sample else ""
     return [
         f"<h1>{page.text(title)}</h1>",
-        f'<p class="lead">{many(len(content.labels), "row")} in {many(len(filled), "cluster")} '
-        f"(from {filled.min():,} to {filled.max():,} rows each{empty}), {source}.</p>",
+        f'<p class="lead">{many(len(content.labels), "row")}{sample} in '
+        f"{many(len(filled), 'cluster')} (from {filled.min():,} to {filled.max():,} rows "
+        f"each{empty}), {source}.</p>",
         page.tiles(facts),
     ]
 
