@@ -101,6 +101,10 @@ class MissingExtraError(ImportError):
         )
 
 
+class DataWarning(UserWarning):
+    """Data that is taken as it is, and is probably meant otherwise."""
+
+
 class LinksWarning(UserWarning):
     """Links that were left out, or that cannot all hold."""
 

@@ -202,6 +202,39 @@ def test_new_data(fitted, tmp_path, text, words):
     assert not (tmp_path / "labels.csv").exists()
 
 
+def test_what_is_read_is_not_replaced(fitted, folder):
+    before = (fitted / "data.csv").read_text()
+    refused(
+        fitted.run("predict", "out", "data.csv", "-o", "data.csv"), "data.csv", "is what is read"
+    )
+    assert (fitted / "data.csv").read_text() == before
+    (folder / "out").mkdir()
+    folder.write("out/labels.csv", (folder / "data.csv").read_text())
+    refused(folder.run(*fit_command("out/labels.csv")), "out/labels.csv", "is what is read")
+    refused(folder.run(*fit_command()), "out holds labels.csv", "did not make there")
+    assert (folder / "out/labels.csv").read_text() == (folder / "data.csv").read_text()
+    sampled = folder.run("links", "sample", "truth.csv", "-n", 5, "-o", "truth.csv")
+    refused(sampled, "truth.csv", "is what is read")
+
+
+@pytest.mark.parametrize("name", ["new.npy", "new.txt", "new"])
+def test_new_data_that_is_no_table(fitted, tmp_path, name):
+    (tmp_path / name).write_bytes(b"1,2,3")
+    refused(fitted.run("predict", "out", tmp_path / name), name, "table with named columns", ".csv")
+    refused(
+        fitted.run("evaluate", "out/labels.csv", tmp_path / name), name, "table with named columns"
+    )
+
+
+def test_new_data_without_the_ids_of_fit_is_told(fitted, tmp_path):
+    text = (fitted / "data.csv").read_text().replace("name,", "Name,", 1)
+    (tmp_path / "new.csv").write_text(text)
+    found = fitted.run("predict", "out", tmp_path / "new.csv")
+    assert found.exit_code == 0
+    assert "no column 'name', which held the ids in fit" in found.stderr
+    assert found.stdout.splitlines()[1].startswith("0,")
+
+
 @pytest.mark.parametrize("out", ["labels.xlsx", "no/folder/labels.csv", "out", "/proc/labels.csv"])
 def test_predictions_that_cannot_be_written(fitted, out):
     refused(fitted.run("predict", "out", "data.csv", "-o", out), out, "cannot be written")

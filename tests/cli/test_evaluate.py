@@ -28,6 +28,7 @@ def test_by_row_order(folder):
     ("labels", "truth", "words"),
     [
         ("id,cluster\n0,0\n", "kind\na\nb\n", ["l.csv has 1 rows", "t.csv has 2", "id"]),
+        ("id,cluster\n0,0\n", "nr,class\n0,a\n", ["l.csv has ids", "--id-column: one of 'nr'"]),
         ("id,cluster\n0,0\n", "id,kind\n7,a\n", ["No row of l.csv", "joined by id"]),
         ("id,cluster\n0,0\n", "id,a,b\n0,1,2\n", ["which column", "--truth-column"]),
         ("id,x,y\n0,0,0\n", "id,a\n0,1\n", ["which column", "--label-column"]),

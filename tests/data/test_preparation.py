@@ -1,6 +1,7 @@
 """DATA becomes X, new data is prepared alike, and bad data is refused with its place."""
 
 import json
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from s3c2.data import preparation_from_json, prepare
 from s3c2.data.scaling import learn_scaling
-from s3c2.errors import DataError, StorageError
+from s3c2.errors import DataError, DataWarning, StorageError
 
 
 def through_json(preparation):
@@ -76,8 +77,30 @@ def test_new_table_may_order_its_columns_freely_and_hold_more(plants, tmp_path):
 def test_new_table_without_the_id_column_goes_by_row_number(plants, tmp_path):
     _, preparation = prepare(plants, id_column="name", drop=["colour"])
     new = table(tmp_path / "new.csv", "flowers,width,height,other\ntrue,5,1,z\n")
-    assert preparation.apply(new).ids is None
+    with pytest.warns(DataWarning, match="no column 'name', which held the ids in fit"):
+        assert preparation.apply(new).ids is None
     assert preparation.apply(new, id_column="other").ids == ["z"]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "step", "said"),
+    [("row", 0, 1, True), ("row", 1, 1, True), ("row", 7, 1, False), ("", 7, 3, True),
+     ("ID", 7, 3, True), ("row", 0, 2, False), ("row", 0.5, 1, False)],
+)  # fmt: skip
+def test_a_column_that_looks_like_ids_is_told(tmp_path, name, first, step, said):
+    values = [first + step * number for number in range(20)][::-1]
+    lines = [f"{value},{value**0.5}" for value in values]
+    path = table(tmp_path / "t.csv", "\n".join([f"{name},width", *lines]) + "\n")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        prepare(path)
+    found = [str(one.message) for one in caught]
+    assert len(found) == said
+    assert all(f"the column {name!r} looks like ids" in one for one in found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prepare(path, id_column=name)
+        prepare(path, drop=name)
 
 
 def test_parquet_gives_what_csv_gives(plants, tmp_path):
@@ -321,7 +344,7 @@ def test_texts_become_tfidf(stories, tmp_path):
     np.testing.assert_allclose(
         data.X.toarray(), expected * np.sqrt(len(preparation.words)), rtol=1e-6
     )
-    new = table(tmp_path / "new.csv", "story\nthe dog ran\nunheard\n")
+    new = table(tmp_path / "new.csv", "key,story\nx,the dog ran\ny,unheard\n")
     again = through_json(preparation).apply(new)
     np.testing.assert_array_equal(again.X.toarray()[0], data.X.toarray()[1])
     assert again.X[1].nnz == 0

@@ -157,12 +157,13 @@ def test_the_second_process_on_a_project_is_told_so(data, tmp_path):
     assert "is open already, in http://127.0.0.1:4321/" in said
 
 
-def test_a_model_of_another_command_is_not_replaced(data, tmp_path):
-    model = tmp_path / "out" / "model"
-    model.mkdir(parents=True)
-    (model / "model.safetensors").write_text("the only copy")
+@pytest.mark.parametrize("name", ["model/model.safetensors", "links.csv", "labels.csv"])
+def test_what_is_not_of_this_page_is_not_replaced(data, tmp_path, name):
+    there = tmp_path / "out" / name
+    there.parent.mkdir(parents=True)
+    there.write_text("the only copy")
     result = CliRunner().invoke(s3c2, ["ask", str(data), "-k", "3", "-o", str(tmp_path / "out")])
     assert result.exit_code == 2
-    assert "holds a model that no answers of this page made" in result.output
-    assert (model / "model.safetensors").read_text() == "the only copy"
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["model"]
+    assert f"holds {name.split('/')[0]}, which this command did not make there" in result.output
+    assert there.read_text() == "the only copy"
+    assert len(list((tmp_path / "out").iterdir())) == 1

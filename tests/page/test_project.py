@@ -245,7 +245,7 @@ def begun(folder, path, **options):
     return Project(folder, items, 2, settings, train=False)
 
 
-ROWS = [f"r{i},{i % 2 * 9 + i / 10:.1f},{i}" for i in range(12)]
+ROWS = [f"r{i},{i % 2 * 9 + i / 10:.1f},{i}.5" for i in range(12)]
 
 
 def test_rows_are_found_again_by_id_or_content(folder, table):

@@ -12,8 +12,7 @@ import click
 from s3c2.cli.data_options import PATH, data_options
 from s3c2.cli.fit import check_clusters
 from s3c2.cli.messages import example, say
-from s3c2.cli.outputs import check_matplotlib, output_folder
-from s3c2.errors import StorageError
+from s3c2.cli.outputs import check_is_ours, check_matplotlib, output_folder
 
 MOST_NAMED = 5
 
@@ -106,11 +105,7 @@ def ask(
     from s3c2.page.server import listening, serve
 
     with output_folder(out):
-        if (out / MODEL).exists() and not (out / ANSWERS).exists():
-            raise StorageError(
-                f"{out} holds a model that no answers of this page made. It would be replaced: "
-                "choose another folder."
-            )
+        check_is_ours(out, [ANSWERS], [MODEL, "labels.csv", "links.csv", "report.html"])
         items = read_items(
             data, id_column=id_column, text_column=text_column, drop=drop, image_shape=image_shape
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +15,8 @@ from s3c2.cli.data_options import PATH, data_options
 from s3c2.cli.messages import Interrupted, example, print_json, say, settings_as_given
 from s3c2.cli.outputs import (
     LeftOut,
+    check_is_no_input,
+    check_is_ours,
     check_matplotlib,
     check_model_folder,
     check_writable_file,
@@ -25,6 +27,7 @@ from s3c2.cli.outputs import (
 from s3c2.cli.seen import Seen
 from s3c2.cli.summary import summary_of, tell, tell_of_no_links
 from s3c2.engine.first_rank import is_first, under_torchrun
+from s3c2.naming import many
 
 if TYPE_CHECKING:
     from s3c2 import S3C2
@@ -222,7 +225,7 @@ def fit(
     with output_folder(out) if is_first() else nullcontext():
         began = time.monotonic()
         if is_first():
-            _check_outputs(out, report=not no_report)
+            _check_outputs(out, [data, links_file], report=not no_report)
             if (out / "model").exists():
                 say(f"The results of an earlier fit in {out} will be replaced.", quiet=quiet)
         from s3c2.data import prepare
@@ -285,16 +288,20 @@ def check_clusters(n_clusters: int, n_rows: int | None = None) -> None:
         )
     if n_rows is not None and n_clusters > n_rows:
         raise DataError(
-            f"-k {n_clusters}: the data has only {n_rows} rows, and there can be at most as many "
-            f"clusters. Give a smaller number."
+            f"-k {n_clusters}: the data has only {many(n_rows, 'row')}, and there can be at most "
+            f"as many clusters. Give {'a smaller number' if n_rows > 1 else 'more rows'}."
         )
 
 
-def _check_outputs(out: Path, *, report: bool) -> None:
-    """Find out before the training what could not be written after it."""
+def _check_outputs(out: Path, given: Sequence[Path | None], *, report: bool) -> None:
+    """Find out before the training what could not be written after it, or should not be."""
     check_model_folder(out / MODEL)
-    for name in (LABELS, CHECKPOINT, *([REPORT] if report else [])):
+    files = [LABELS, *([REPORT] if report else [])]
+    for name in (*files, CHECKPOINT):
         check_writable_file(out / name)
+    for name in (*files, LABELS_FOLDER):
+        check_is_no_input(out / name, *given)
+    check_is_ours(out, [MODEL, CHECKPOINT], [*files, LABELS_FOLDER])
 
 
 def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str] | None) -> None:

@@ -15,11 +15,15 @@ from s3c2.errors import DataError
 
 @dataclass(frozen=True)
 class LabelColumn:
-    """Labels as text, None where a row has none, with ids where the table has them."""
+    """Labels as text, None where a row has none, with ids where the table has them.
+
+    ``beside`` names the other columns.
+    """
 
     path: Path
     labels: list[str | None]
     ids: list[str] | None
+    beside: list[str]
 
 
 def read_label_column(
@@ -50,6 +54,7 @@ def read_label_column(
             )
         column = known[0] if known else others[0]
     id_column = id_column if id_column != column else None
+    beside = [name for name in names if name not in (column, id_column)]
     labels: list[str | None] = []
     ids: list[str] = []
     for part in parts:
@@ -60,10 +65,10 @@ def read_label_column(
     if not labels:
         raise DataError(f"{path}: the table has a header and no rows; expected labels.")
     if id_column is None:
-        return LabelColumn(path, labels, None)
+        return LabelColumn(path, labels, None, beside)
     if len(parts) > 1:  # those of one part were checked
         check_ids(ids, path, id_column)
-    return LabelColumn(path, labels, ids)
+    return LabelColumn(path, labels, ids, beside)
 
 
 def join(labels: LabelColumn, truth: LabelColumn) -> tuple[list[str], list[str], str]:
@@ -74,6 +79,14 @@ def join(labels: LabelColumn, truth: LabelColumn) -> tuple[list[str], list[str],
     tuple of clusters, classes, and "id" or "row order"
     """
     if labels.ids is None or truth.ids is None:
+        for one, other in ((labels, truth), (truth, labels)):
+            if one.ids is None and one.beside and other.ids is not None:
+                raise DataError(
+                    f"{other.path} has ids, and it is not known where those of {one.path} are. "
+                    f"Name their column with --id-column: one of "
+                    f"{', '.join(map(repr, one.beside[:10]))}. Or give a table of labels alone, "
+                    "in the order of the rows."
+                )
         if len(labels.labels) != len(truth.labels):
             raise DataError(
                 f"{labels.path} has {len(labels.labels)} rows and {truth.path} has "

@@ -9,7 +9,7 @@ import click
 
 from s3c2.cli.data_options import PATH, data_options, read_links
 from s3c2.cli.messages import example, print_json, say
-from s3c2.cli.outputs import check_table_name
+from s3c2.cli.outputs import check_is_no_input, check_table_name
 from s3c2.naming import many
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ def sample(
     Rows whose class is empty are left out. Links go by the id column where there is one,
     otherwise by row number, from 0.
     """
+    check_is_no_input(out, labels)
     check_table_name(out)
     import numpy as np
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Any
 
 import click
 
-from s3c2.errors import LinksWarning, MissingExtraError, S3C2Error
+from s3c2.errors import DataWarning, LinksWarning, MissingExtraError, S3C2Error
 from s3c2.naming import parameters_spelled
 
 BAD_INPUT = 2
@@ -26,7 +27,8 @@ class PlainSpokenGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         with parameters_spelled(flag), warnings.catch_warnings():
-            warnings.simplefilter("always", LinksWarning)
+            for kind in (DataWarning, LinksWarning):
+                warnings.simplefilter("always", kind)
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             try:
                 return super().invoke(ctx)
@@ -56,7 +58,7 @@ def settings_as_given() -> Iterator[None]:
 def flag(parameter: str, value: str | None = None) -> str:
     """How the command line writes a parameter of the library: ``--id-column name``."""
     name = "--" + parameter.replace("_", "-")
-    return name if value is None else f"{name} {value}"
+    return name if value is None else f"{name} {shlex.quote(value)}"
 
 
 def say(message: str, *, quiet: bool = False) -> None:

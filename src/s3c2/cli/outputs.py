@@ -84,6 +84,34 @@ def check_writable_file(path: Path) -> None:
     _try_writing(path, path.parent)
 
 
+def check_is_no_input(out: Path, *given: Path | None) -> None:
+    """Refuse to write over a file or folder that is read."""
+    for path in given:
+        if path is not None and path.exists() and out.resolve() == path.resolve():
+            raise StorageError(
+                f"{out}: cannot be written: it is what is read, and would be replaced. Give "
+                "another name with -o."
+            )
+
+
+def check_is_ours(folder: Path, made_with: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a folder whose files would be replaced, and were not made by the same command.
+
+    Parameters
+    ----------
+    made_with : one of these is there as well if the command made them
+    names : the files and folders that it will write
+    """
+    if any((folder / name).exists() for name in made_with):
+        return
+    for name in names:
+        if (folder / name).exists():
+            raise StorageError(
+                f"{folder} holds {name}, which this command did not make there. It would be "
+                "replaced: choose another folder with -o."
+            )
+
+
 def check_model_folder(path: Path) -> None:
     """Refuse, before the work begins, a place where no model could be saved."""
     from s3c2.files.model_files import MODEL_FILE

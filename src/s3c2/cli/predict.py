@@ -12,7 +12,13 @@ import click
 
 from s3c2.cli.data_options import PATH
 from s3c2.cli.messages import Interrupted, example, print_json, say, settings_as_given
-from s3c2.cli.outputs import LeftOut, check_table_name, is_parts_folder, output_folder
+from s3c2.cli.outputs import (
+    LeftOut,
+    check_is_no_input,
+    check_table_name,
+    is_parts_folder,
+    output_folder,
+)
 
 if TYPE_CHECKING:
     from s3c2.data.streams import Stream
@@ -87,8 +93,10 @@ def predict(
         raise click.UsageError("--ray writes a folder of Parquet parts: give -o FOLDER.")
     if (address or workers) and not on_ray:
         raise click.UsageError("--address and --workers are for --ray: add it.")
-    if out != STDOUT and not into_folder:
-        check_table_name(out)
+    if out != STDOUT:
+        check_is_no_input(out, data, model_folder)
+        if not into_folder:
+            check_table_name(out)
     from s3c2 import S3C2
     from s3c2.labelling import Labelling, folder_of_run, stream_of
 

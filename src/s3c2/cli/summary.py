@@ -9,6 +9,8 @@ from s3c2.cli.messages import say
 if TYPE_CHECKING:
     from s3c2.report import Answers
 
+MOST_SIZES = 30  # of clusters, that are listed
+
 
 def summary_of(answers: Answers) -> dict[str, Any]:
     """The numbers of a fit; a rate of no links is None, and so are doubts of links not judged."""
@@ -39,7 +41,7 @@ def tell(summary: dict[str, Any], quiet: bool) -> None:
             f"--threshold or --restarts may fill them.",
             quiet=quiet,
         )
-    sizes = ", ".join(map(str, summary["sizes"]))
+    sizes = _in_words(summary["sizes"])
     n_links = summary["must_links"] + summary["cannot_links"]
     source = f"from {n_links:,} links" if n_links else "without links"
     say(
@@ -50,6 +52,13 @@ def tell(summary: dict[str, Any], quiet: bool) -> None:
     )
     if summary["doubted_links"]:
         say(words_of_doubt(summary["doubted_links"], "report" in summary["outputs"]), quiet=quiet)
+
+
+def _in_words(sizes: list[int]) -> str:
+    """The sizes of all clusters, or of many the smallest and the largest."""
+    if len(sizes) <= MOST_SIZES:
+        return ", ".join(map(str, sizes))
+    return f"{min(sizes):,} to {max(sizes):,} rows each"
 
 
 def words_of_doubt(n_doubted: int, report: bool) -> str:

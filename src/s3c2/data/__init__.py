@@ -65,6 +65,13 @@ def prepare(
                 path, text_column=text_column, id_column=id_column, drop=drop
             )
         return TablePreparation.learn(path, id_column=id_column, drop=drop)
+    if not path.is_dir():
+        check_file(path)
+        if path.suffix.lower() not in (".npy", ".npz"):
+            raise DataError(
+                f"{path}: files ending in {path.suffix or 'nothing'!r} are not read; expected "
+                ".csv, .parquet, .npy, .npz, or a folder of Parquet files or of pictures."
+            )
     refuse_id_column(path, id_column)
     if text_column is not None or drop:
         raise DataError(
@@ -73,13 +80,7 @@ def prepare(
         )
     if path.is_dir():
         return ImagePreparation.learn(path)
-    check_file(path)
-    if path.suffix.lower() in (".npy", ".npz"):
-        return ArrayPreparation.learn(path, memory)
-    raise DataError(
-        f"{path}: files ending in {path.suffix or 'nothing'!r} are not read; expected .csv, "
-        f".parquet, .npy, .npz, or a folder of Parquet files or of pictures."
-    )
+    return ArrayPreparation.learn(path, memory)
 
 
 def _is_large_parquet(path: Path, memory: int | None) -> bool:

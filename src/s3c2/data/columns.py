@@ -24,6 +24,11 @@ def is_table(path: Path) -> bool:
 def column_names(path: Path) -> list[str]:
     """List the table's columns, without reading its rows."""
     check_file(path)
+    if not is_table(path):
+        raise DataError(
+            f"{path}: a table with named columns is expected, whose name ends in "
+            f"{', '.join((*DELIMITERS, *PARQUET))}. Give such a file."
+        )
     with _told_as_data():
         names = arrow.column_names(path)
     if not names:

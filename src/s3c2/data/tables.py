@@ -21,9 +21,13 @@ from s3c2.data.data import Data, Preparation, check_any_rows, check_finite, chec
 from s3c2.data.parquet import Refused, first_names, is_parquet_folder, parquet_stream
 from s3c2.data.scaling import Scaling
 from s3c2.data.streams import Stream
-from s3c2.errors import DataError
+from s3c2.errors import DataError, DataWarning, warn
 from s3c2.files.arrow import PARQUET
 from s3c2.naming import named
+
+FEWEST_ROWS = 10  # from which on a column of different whole numbers is not chance
+# What people call such columns, and what pandas writes for an index without a name.
+NAMES_OF_IDS = ("", "id", "ids", "index", "unnamed: 0", "__index_level_0__")
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,9 @@ class TablePreparation(Preparation):
         if not columns:
             raise DataError(f"{path}: no column of numbers is left; keep at least one.")
         preparation = cls(columns, id_column)
-        return Data(preparation._read(path), read_ids(path, id_column)), preparation
+        X = preparation._read(path)
+        _warn_of_ids_among(X, columns, path)
+        return Data(X, read_ids(path, id_column)), preparation
 
     @classmethod
     def learn_stream(
@@ -96,7 +102,7 @@ class TablePreparation(Preparation):
             check_file(path)
         asked = id_column
         if asked is None and self.id_column is not None:
-            asked = self.id_column if self.id_column in first_names(path) else None
+            asked = id_column_of_new_data(path, first_names(path), None, self.id_column)
         return parquet_stream(path, columns=self.columns, id_column=asked, refused=refused)
 
     def _read(self, path: Path, scaling: Scaling | None = None) -> NDArray[np.float64]:
@@ -113,7 +119,39 @@ def id_column_of_new_data(
     if asked is not None:
         check_columns(path, [asked], names, f"the {named('id_column')}")
         return asked
-    return learned if learned in names else None
+    if learned is None or learned in names:
+        return learned
+    warn(
+        f"{path}: there is no column {learned!r}, which held the ids in fit: the rows are numbered "
+        f"from 0. If another column holds them, name it with {named('id_column')}.",
+        DataWarning,
+    )
+    return None
+
+
+def _warn_of_ids_among(X: NDArray[np.float64], columns: Sequence[str], path: Path) -> None:
+    """Warn of a column of numbers that looks like the rows' ids, or their numbers."""
+    if len(X) < FEWEST_ROWS or len(columns) == 1:
+        return
+    for name, values in zip(columns, X.T):
+        if looks_like_ids(name, values):
+            warn(
+                f"{path}: the column {name!r} looks like ids or numbers of the rows, and is taken "
+                f"as data. If it holds ids, give {named('id_column', name)}; if it says nothing "
+                f"of the rows, {named('drop', name)}.",
+                DataWarning,
+            )
+
+
+def looks_like_ids(name: str, values: NDArray[np.floating]) -> bool:
+    """Whether these are different whole numbers that count the rows, or have a name of ids."""
+    if (values[0] % 1 != 0) or (values % 1 != 0).any():
+        return False
+    ordered = np.sort(values)
+    steps = np.diff(ordered)
+    if (steps == 0).any():
+        return False
+    return name.strip().lower() in NAMES_OF_IDS or bool(ordered[0] in (0, 1) and (steps == 1).all())
 
 
 def read_ids(path: Path, column: str | None) -> list[str] | None:

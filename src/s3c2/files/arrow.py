@@ -25,7 +25,9 @@ def column_names(path: Path) -> list[str]:
                 rows = csv.reader(file, delimiter=DELIMITERS[ending])
                 names = next((row for row in rows if row), [])  # not a blank line
         except (UnicodeDecodeError, csv.Error) as error:
-            raise TableError(f"{path}: this is not a CSV file in UTF-8 ({error}).") from None
+            raise TableError(
+                f"{path}: this is not a CSV file in UTF-8 ({error}). Save it as UTF-8."
+            ) from None
         check_separator(names, str(path), DELIMITERS[ending])
         return names
     arrow, parquet = _pyarrow("Reading a table")
@@ -45,7 +47,7 @@ def check_separator(header: Sequence[str], where: str, delimiter: str) -> None:
         if one in header[0] and f"{one} " not in header[0]:  # with a space it may be a sentence
             raise TableError(
                 f"{where}: its columns are separated by {other}, and {expected} are expected. "
-                f"Save the file with {expected}."
+                f"Save the file with {expected}, and with points in its decimal numbers."
             )
 
 

@@ -221,7 +221,10 @@ def check_rows(rows: Any, n_samples: int) -> Ints:
 def check_same_rows(by_id: bool, n_of_links: int | None, n_samples: int) -> None:
     """Refuse links that cannot be applied by row number to n_samples rows."""
     if by_id:
-        raise LinksError(f"The links speak of ids, and X has only row numbers. {_FOLLOW_ROWS}")
+        raise LinksError(
+            f"The links speak of ids, and X has only row numbers. {_FOLLOW_ROWS} If they are row "
+            "numbers, say so: n_samples=len(X), in Links(…) or Links.read(…)."
+        )
     if n_of_links != n_samples:
         raise LinksError(
             f"The links speak of {n_of_links} rows, but X has {n_samples}. {_FOLLOW_ROWS}"
