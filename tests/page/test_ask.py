@@ -107,7 +107,7 @@ def test_killed_under_load_it_goes_on_trains_beside_and_writes_results(tmp_path)
     assert set(acknowledged) <= set(keys)
     assert len(keys) == len(set(keys))
 
-    asking = Asking(*start, "--labnet-steps", 30, "--clunet-steps", 30)
+    asking = Asking(*start, "--labnet-steps", 800, "--clunet-steps", 30)
     assert f"{len(keys):,} answers" in asking.get("/")
     answer_truly(asking, 8)
     deadline = time.monotonic() + 120
@@ -118,6 +118,7 @@ def test_killed_under_load_it_goes_on_trains_beside_and_writes_results(tmp_path)
     said = asking.end()
     assert f"Going on after {len(keys):,} answers" in said
     assert "Done in" in said, said
+    assert re.search(r"labnet: \d+ of 800, .* left", said), said
     assert "Traceback" not in said
     for name in ("labels.csv", "links.csv", "report.html", "model"):
         assert (project / name).exists(), name

@@ -115,6 +115,7 @@ def ask(
             "title": data.stem or data.resolve().name, "device": device, "seed": seed,
             "scale": items.preparation.usual_scale, "image_shape": image_shape,
             "steps": {"labnet__steps": labnet_steps, "clunet__steps": clunet_steps},
+            "verbose": int(not quiet),
         }  # fmt: skip
         with listening(host, port) as place, ProjectLock(out) as lock:
             project = Project(out, items, n_clusters, settings, train=not no_training)

@@ -13,6 +13,7 @@ import click
 
 from s3c2.cli.data_options import PATH, data_options
 from s3c2.cli.messages import Interrupted, example, print_json, say, settings_as_given
+from s3c2.cli.new_model import new_model
 from s3c2.cli.outputs import (
     LeftOut,
     check_is_no_input,
@@ -246,7 +247,7 @@ def fit(
         _warn_of_too_many_groups(seen.given, n_clusters, seen.whole_names)
         scaling = {"none": None, "auto": preparation.usual_scale}.get(scale, scale)
         shared = {"scale": scaling, "contradictions": contradictions, "verbose": verbose}
-        model = _new_model(n_clusters, seen.X, settings, shared)
+        model = new_model(n_clusters, seen.X, settings, shared)
         # Ranks train together or not at all: one of them cannot try a few steps by itself.
         if not (quiet or under_torchrun() or (out / CHECKPOINT).exists()):
             _tell_how_long(model, seen)
@@ -318,47 +319,6 @@ def _warn_of_too_many_groups(links: Links, n_clusters: int, names: list[str] | N
             TooFewClustersWarning,
             stacklevel=2,
         )
-
-
-def _new_model(n_clusters: int, X: Any, settings: dict[str, Any], shared: dict[str, Any]) -> S3C2:
-    """The default model, or the paper's, with what the user gave in its place."""
-    from s3c2 import S3C2
-
-    shared |= {"device": settings["device"], "random_state": settings["seed"]}
-    semi_supervised = settings["semi_supervised"]
-    if settings["as_published"]:
-        network = _network_for(settings["network"], X)
-        model = S3C2.as_published(
-            n_clusters, network=network, semi_supervised=semi_supervised, **shared
-        )
-    else:
-        model = S3C2(n_clusters, network=settings["network"], **shared)
-        model.set_params(
-            labnet__semi_supervised=semi_supervised, labnet__code=not settings["no_autoencoder"]
-        )
-    given: dict[str, Any] = {
-        "labnet__threshold": settings["threshold"],
-        "labnet__cache": settings["cache"],
-        "labnet__n_committee": settings["n_committee"],
-        "labnet__dropout": settings["dropout"],
-        "labnet__steps": settings["labnet_steps"],
-        "clunet__n_restarts": settings["n_restarts"],
-        "clunet__dropout": settings["dropout"],
-        "clunet__steps": settings["clunet_steps"],
-        "clunet__batch_points": settings["points"],
-    }
-    return model.set_params(**{name: one for name, one in given.items() if one is not None})
-
-
-def _network_for(network: str, X: Any) -> str:
-    """The kind of network by name: the paper's settings differ by it."""
-    import numpy as np
-
-    from s3c2.data.arrays import channels_first
-    from s3c2.reading import network_kind
-
-    images = channels_first(X) if isinstance(X, np.ndarray) else X
-    return network_kind(network, images.shape[1:])[0]
 
 
 def _tell_how_long(model: S3C2, seen: Seen) -> None:

@@ -27,7 +27,8 @@ class Trainer:
     ----------
     folder : of the project
     items : the data
-    settings : n_clusters, scale, device, seed, title, image_shape, steps
+    settings : n_clusters, scale, device, seed, title, image_shape, steps; and verbose, whether the
+        last training, which writes the report, shows its progress on stderr
     sample : numbers of the rows that may be asked about
     done : called from another thread after each training, with the number of answers that it knew
         and None, or what went wrong
@@ -60,7 +61,7 @@ class Trainer:
                 return False
             self.busy = True
             self._number += 1
-            process = self._running()
+            process = self._running(told=report and bool(self._common.get("verbose")))
         job = self._common | {
             "number": self._number, "quick": quick, "report": report,
             "links": self._file(".links.csv", known.links()),
@@ -96,20 +97,28 @@ class Trainer:
         """End the process."""
         self.cancel()
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    pipe.close()
+            self._end(self._process)
             self._process = None
 
-    def _running(self) -> subprocess.Popen[str]:
+    @staticmethod
+    def _end(process: subprocess.Popen[str]) -> None:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _running(self, told: bool) -> subprocess.Popen[str]:
+        """The process, or a new one: where it is told of, one that writes to stderr."""
+        if told and self._process is not None:
+            self._end(self._process)
+            self._process = None
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "s3c2.page.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=None if told else subprocess.DEVNULL,
                 text=True,
                 start_new_session=True,  # Ctrl-C is for the page, which then tells this process
             )

@@ -71,7 +71,7 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
 
     A job has: number, folder, rows (file), links (file or None), n_clusters, scale, device, seed,
     sample (row numbers), names, texts, title, image_shape, preparation, steps (of both stages),
-    quick and report.
+    quick and report; and verbose, whether the training with the report shows its progress.
     """
     import numpy as np
 
@@ -85,7 +85,7 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     links = links_of(job["links"], int(X.shape[0]))
     model = S3C2(
         job["n_clusters"], scale=job["scale"], device=job["device"], random_state=job["seed"],
-        contradictions="drop", verbose=0,
+        contradictions="drop", verbose=int(job["report"] and job.get("verbose", 0)),
     )  # fmt: skip
     folder = Path(job["folder"])
     model.set_params(labnet__cache=folder / NEIGHBOURS)
