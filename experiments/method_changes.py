@@ -16,14 +16,14 @@ class Change(NamedTuple):
     """A change of a method with some networks, and the commits that made rows before it.
 
     It concerns rows of published settings, or where ``all_variants`` is set, of all settings but
-    the variants ``not_of``.
+    the variants ``untouched``.
     """
 
     what: str
     networks: tuple[str, ...]
     commits: tuple[str, ...]
     all_variants: bool = False
-    not_of: tuple[str, ...] = ()
+    untouched: tuple[str, ...] = ()
 
 
 CHANGES = {
@@ -38,7 +38,7 @@ CHANGES = {
     DEFAULT: Change(
         "CluNet now begins with the best of 20 clusterings by k-means, instead of 5",
         ("dense", "convolutional"), ("8f599e0", "14b83f9", "05d7881"), all_variants=True,
-        not_of=("CluNet from random weights",),
+        untouched=("CluNet from random weights",),
     ),
 }  # fmt: skip
 
@@ -49,7 +49,7 @@ def is_earlier(row: Mapping[str, str]) -> bool:
     return (
         change is not None
         and (change.all_variants or row["variant"] == AS_PUBLISHED)
-        and row.get("variant") not in change.not_of  # questions have no variants
+        and row.get("variant") not in change.untouched  # questions have no variants
         and row["network"] in change.networks
         and row["commit"] in change.commits
     )

@@ -101,11 +101,11 @@ def ask(
     from s3c2.page.items import read_items
     from s3c2.page.lock import ProjectLock
     from s3c2.page.project import ANSWERS, Project
-    from s3c2.page.results import MODEL
+    from s3c2.page.results import LABELS, LINKS, MODEL, REPORT
     from s3c2.page.server import listening, serve
 
     with output_folder(out):
-        check_is_ours(out, [ANSWERS], [MODEL, "labels.csv", "links.csv", "report.html"])
+        check_is_ours(out, [ANSWERS], [MODEL, LABELS, LINKS, REPORT])
         items = read_items(
             data, id_column=id_column, text_column=text_column, drop=drop, image_shape=image_shape
         )

@@ -18,7 +18,7 @@ from s3c2.files.tables import table_bytes
 from s3c2.links import Links
 from s3c2.page.items import Items
 from s3c2.page.matching import as_history, match
-from s3c2.page.results import Opinions
+from s3c2.page.results import LINKS, Opinions
 from s3c2.page.store import Event, Store
 from s3c2.page.trainer import Trainer
 from s3c2.questions import Answered, Pair, Questions, Signal, Verdict, votes
@@ -382,7 +382,7 @@ class Project:
 
     def write_links(self) -> None:
         """Write links.csv."""
-        write_atomically(self.folder / "links.csv", self.links_table())
+        write_atomically(self.folder / LINKS, self.links_table())
 
     def close(self) -> None:
         if self.trainer is not None:

@@ -20,6 +20,7 @@ from s3c2.report.content import plane_points
 
 OPINIONS = ".opinions.npz"
 MODEL, LABELS, REPORT = "model", "labels.csv", "report.html"  # as `s3c2 fit` names them
+LINKS = "links.csv"
 
 
 @dataclass(frozen=True)

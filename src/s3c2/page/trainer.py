@@ -61,7 +61,7 @@ class Trainer:
                 return False
             self.busy = True
             self._number += 1
-            process = self._running(told=report and bool(self._common.get("verbose")))
+            process = self._running(shown=report and bool(self._common.get("verbose")))
         job = self._common | {
             "number": self._number, "quick": quick, "report": report,
             "links": self._file(".links.csv", known.links()),
@@ -96,29 +96,28 @@ class Trainer:
     def stop(self) -> None:
         """End the process."""
         self.cancel()
-        if self._process is not None:
-            self._end(self._process)
-            self._process = None
+        self._end()
 
-    @staticmethod
-    def _end(process: subprocess.Popen[str]) -> None:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
+    def _end(self) -> None:
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
+        self._process = None
 
-    def _running(self, told: bool) -> subprocess.Popen[str]:
-        """The process, or a new one: where it is told of, one that writes to stderr."""
-        if told and self._process is not None:
-            self._end(self._process)
-            self._process = None
+    def _running(self, shown: bool) -> subprocess.Popen[str]:
+        """The process that trains; a new one if what it says is to be shown."""
+        if shown:
+            self._end()
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "s3c2.page.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=None if told else subprocess.DEVNULL,
+                stderr=None if shown else subprocess.DEVNULL,
                 text=True,
                 start_new_session=True,  # Ctrl-C is for the page, which then tells this process
             )
