@@ -227,6 +227,35 @@ def test_a_dataset_gets_the_clusters_of_one_process(place, local_ray):
     assert (np.round(found["probability"].to_numpy(np.float64), 6) == several).all()
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_actors_that_have_a_gpu_label_there(place, local_ray):
+    """Two actors share a GPU; they give the clusters of one process on a CPU."""
+    import ray.data
+
+    import s3c2.ray
+
+    class WithDevice(s3c2.ray.Predictor):
+        def __call__(self, batch):
+            weights = next(self.model.clunet_.network_.parameters())
+            return (
+                super()
+                .__call__(batch)
+                .append_column("on", pa.array([str(weights.device)] * len(batch)))
+            )
+
+    rows = ray.data.read_parquet(str(place / "rows"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(s3c2.ray, "Predictor", WithDevice)
+        found = s3c2.ray.predict(rows, place / "model", workers=2, num_gpus=0.5).to_pandas()
+    assert set(found["on"]) == {"cuda:0"}
+    alone = labels(place / "alone")
+    expected = dict(zip(alone["id"], alone["cluster"]))
+    assert len(found) == N_FILES * FILE_ROWS
+    same = [expected[name] == cluster for name, cluster in zip(found["name"], found["cluster"])]
+    assert np.mean(same) > 0.9999  # a GPU rounds otherwise
+
+
 def test_without_ray_the_install_line_is_named(monkeypatch, place):
     import s3c2.ray
 

@@ -16,7 +16,7 @@ from s3c2.baselines import IDEC
 from s3c2.baselines.epochs import Epochs
 from s3c2.baselines.pair_methods import Replica
 from s3c2.data.scaling import learn_scaling
-from s3c2.engine import scheduling
+from s3c2.engine import checkpoint, scheduling
 from s3c2.engine.rows import Rows
 from s3c2.engine.stack import Stack
 from s3c2.errors import StorageError
@@ -230,10 +230,24 @@ def test_a_decoder_without_an_encoder_is_refused(blobs, blob_links):
         IDEC(3, decoder=nn.Linear(4, 5)).fit(blobs[0], links=blob_links)
 
 
+def grid_of_unlike_lengths(y):
+    """Models that end after unlike numbers of epochs."""
+    settings = {**QUICK, "epochs": 15, "tol": 0.01, "learning_rate": 3e-3}
+    return [
+        (IDEC(3, **{**settings, "random_state": i}, must_weight=0.1 * (i + 1)),
+         Links.from_labels(y, n, random_state=i))
+        for i, n in enumerate((20, 60, 24, 140, 30, 50))
+    ]  # fmt: skip
+
+
+def noisy(X):
+    return X + np.random.default_rng(0).normal(size=X.shape).astype(np.float32) * 1.5
+
+
 def test_a_grid_is_the_models_one_by_one(blobs, monkeypatch):
     """Bit for bit, with one pretraining, though they end at different epochs."""
     X, y = blobs
-    X = X + np.random.default_rng(0).normal(size=X.shape).astype(np.float32) * 1.5
+    X = noisy(X)
     real, tasks = scheduling.train, []
 
     def watched(task, run):
@@ -241,12 +255,11 @@ def test_a_grid_is_the_models_one_by_one(blobs, monkeypatch):
         return real(task, run)
 
     monkeypatch.setattr(scheduling, "train", watched)
-    settings = {**QUICK, "epochs": 15, "tol": 0.005, "learning_rate": 3e-3}
-    grid = [
-        (IDEC(3, **{**settings, "random_state": i}, must_weight=0.1 * (i + 1)),
-         Links.from_labels(y, n, random_state=i))
-        for i, n in enumerate((20, 60, 24, 140, 30, 50))
-    ]  # fmt: skip
+    left_alone, fewer = [], Stack.fewer
+    monkeypatch.setattr(
+        Stack, "fewer", lambda stack, numbers: left_alone.append(numbers) or fewer(stack, numbers)
+    )
+    grid = grid_of_unlike_lengths(y)
     seen = []
     grid[0][0].set_params(callbacks=lambda step: seen.append((step.stage, step.step)))
     for model, _ in grid[1:]:
@@ -254,6 +267,8 @@ def test_a_grid_is_the_models_one_by_one(blobs, monkeypatch):
     together = fit_many(X, grid)
     assert seen.count(("idec pretraining", 0)) == 4
     assert tasks == [5, 1]  # 140 links make more batches than the others
+    assert left_alone  # the last of the five had a stack of their own
+    assert {len(numbers) for numbers in left_alone} == {2}
     lengths = set()
     for (model, links), fitted in zip(grid, together):
         alone = clone(model).set_params(callbacks=None).fit(X, links=links)
@@ -262,6 +277,30 @@ def test_a_grid_is_the_models_one_by_one(blobs, monkeypatch):
             assert np.array_equal(fitted.history_[name], values, equal_nan=True)
         lengths.add(len(alone.history_["loss"]))
     assert len(lengths) > 2
+
+
+def test_a_stopped_grid_goes_on_where_some_models_had_ended(blobs, tmp_path, monkeypatch):
+    X, y = noisy(blobs[0]), blobs[1]
+    expected = fit_many(X, grid_of_unlike_lengths(y))
+    ends = sorted(len(model.history_["loss"]) for model in expected)
+    monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
+
+    def stop(step):
+        if step.stage == "idec" and step.step == ends[-2] - 1:  # the last two are alone by now
+            raise KeyboardInterrupt
+
+    def with_checkpoint(callbacks):
+        grid = grid_of_unlike_lengths(y)
+        for model, _ in grid:
+            model.set_params(checkpoint=tmp_path / "state", callbacks=callbacks)
+        return fit_many(X, grid)
+
+    with pytest.raises(KeyboardInterrupt):
+        with_checkpoint(stop)
+    for one, other in zip(with_checkpoint(None), expected):
+        assert (one.predict_proba(X) == other.predict_proba(X)).all()
+        for name, values in other.history_.items():
+            assert np.array_equal(one.history_[name], values, equal_nan=True)
 
 
 def test_history_has_a_term_for_each_kind_of_step(blobs, blob_links):

@@ -263,17 +263,24 @@ class IDEC(Baseline, LinkClusterer):
         def build(replica: Replica) -> dict[str, nn.Module]:
             return {"encoder": autoencoder.encoder, "decoder": autoencoder.decoder}
 
-        def task(some: Sequence[Replica], stacks: dict[str, Stack], part: str) -> Task:
+        def task_of(
+            some: Sequence[Replica], stacks: dict[str, Stack], part: str
+        ) -> tuple[Task, Epochs]:
             capturable = rows.settle(self.precision) and not own
             start = torch.stack([centres[replica.seed] for replica in some])
             epochs = Epochs(self, some, rows, stacks, start, batches)
-            held.update({id(one): (epochs, r) for r, one in enumerate(some)})
-            return Task(
+
+            def fewer(numbers: Sequence[int]) -> Task:
+                fewer_stacks = {name: stack.fewer(numbers) for name, stack in stacks.items()}
+                return task_of([some[r] for r in numbers], fewer_stacks, part)[0]
+
+            task = Task(
                 stage=self._stage,
                 stacks=nn.ModuleDict({**stacks, "clustering": epochs.clustering}),
                 losses=epochs.of_rows,
                 kind=epochs.kind,
                 before=epochs.before,
+                fewer=fewer,
                 steps=[int(self.epochs) * sum(batches)] * len(some),
                 optimizer=self.optimizer or "adam",
                 learning_rate=self.learning_rate,
@@ -281,6 +288,12 @@ class IDEC(Baseline, LinkClusterer):
                 part=part,
                 capturable=capturable,
             )
+            return task, epochs
+
+        def task(some: Sequence[Replica], stacks: dict[str, Stack], part: str) -> Task:
+            made, epochs = task_of(some, stacks, part)
+            held.update({id(one): (epochs, r) for r, one in enumerate(some)})
+            return made
 
         sizes = {"encoder": 2 * int(self.batch_size), "decoder": 2 * int(self.batch_size)}
         done = train_stacks(replicas, build, task, sizes, rows.device, run, self.precision, name)

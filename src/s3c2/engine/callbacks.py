@@ -19,8 +19,9 @@ class Step:
     stage : "labnet" or "clunet", or the name of a baseline in small letters
     step : number of the step, from 0
     steps : number of steps of this stage
-    terms : loss terms of the step, tensors of shape (replicas,); empty before the step. On a GPU
-        the next step writes into the same tensors: clone what you keep
+    terms : loss terms of the step, tensors of shape (replicas,); empty before the step, and NaN
+        for replicas that are done. On a GPU the next step writes into the same tensors: clone what
+        you keep
 
     Replicas that do not fit into one stack are trained in parts, and each part counts its steps
     from 0; so does each layer of IDEC's pretraining, and each rate of its learning.
@@ -37,7 +38,7 @@ class Step:
     @property
     def loss(self) -> float:
         """The loss of the step (on a GPU, asking waits for the step to finish)."""
-        return float(self.terms["loss"].mean())
+        return float(self.terms["loss"].nanmean())
 
 
 class Callback:

@@ -8,18 +8,15 @@ replica or many is the same loop.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from s3c2.engine.callbacks import Step
-from s3c2.engine.captured import GpuSteps
-from s3c2.engine.optimizers import new_optimizer
 from s3c2.engine.progress import Progress
 from s3c2.engine.run import FitRun
-from s3c2.engine.task import History, Task, train_step
+from s3c2.engine.running import Running, optimizer_of
+from s3c2.engine.task import History, Task
 from s3c2.errors import DataError
 
 LOOK_EVERY = 500  # steps between two looks at whether all diverged; a look waits for the GPU
@@ -27,86 +24,47 @@ LOOK_EVERY = 500  # steps between two looks at whether all diverged; a look wait
 
 def train(task: Task, run: FitRun) -> list[History]:
     """Train the stacks in place and return each replica's loss terms at every step of its own."""
-    on_gpu = task.device.type == "cuda"
-    optimizer = new_optimizer(
-        task.optimizer, task.stacks.parameters(), task.learning_rate, task.device, len(task.steps),
-        task.decay,
-    )  # fmt: skip
+    optimizer = optimizer_of(task)
     history: dict[str, Tensor] = {}
     name = f"{task.stage} {task.part}".strip()
-    done, last = 0, max(task.steps)
-    ends = Ends(task)
+    done, last, ends = 0, max(task.steps), list(task.steps)
     kept = run.checkpoint and run.checkpoint.restore(name, task.stacks, optimizer)
     if kept:
-        done, history, ends.steps = kept.done, kept.history, kept.ends
+        done, history, ends = kept.done, kept.history, kept.ends
         last = done if kept.complete else last
     task.stacks.train()
-    take_step = GpuSteps(task, optimizer, done) if on_gpu else partial(train_step, task, optimizer)
+    running = Running(task, optimizer, ends, done)
     with (
         torch.random.fork_rng(_cuda_devices(task.stacks)),
         Progress(name, last, run.verbose) as progress,
     ):
         for step in range(done, last):
-            if ends.are_reached(step):
+            if running.is_over(step):
                 break
             now = Step(task.stage, step, last, {})
             run.before(now)
-            now.terms = take_step(step)
+            now.terms = running.step(step)
             record(history, now.terms, step, last)
             done = step + 1
             stop = run.after(now)
             if progress.due():
                 progress.update(done, f"loss {now.loss:.4f}")
             if run.checkpoint is not None and run.checkpoint.due():
-                ends.lay_back_weights()
-                run.checkpoint.keep(name, done, task.stacks, optimizer, history, ends.steps)
+                running.lay_back()
+                run.checkpoint.keep(name, done, task.stacks, optimizer, history, running.ends)
                 run.checkpoint.write()
             if stop or (done % LOOK_EVERY == 0 and all_diverged(now.terms)):
                 break
-    ends.lay_back_weights()
+    running.lay_back()
     task.stacks.eval()
     if run.checkpoint is not None and not (kept and kept.complete):
-        run.checkpoint.keep(name, done, task.stacks, None, history, ends.steps)
+        run.checkpoint.keep(name, done, task.stacks, None, history, running.ends)
         if run.checkpoint.due():
             run.checkpoint.write()
     return [
         {term: values[: min(done, steps), r].cpu().numpy() for term, values in history.items()}
-        for r, steps in enumerate(ends.steps)
+        for r, steps in enumerate(running.ends)
     ]
-
-
-class Ends:
-    """Where the training of each replica ends, and the weights of those that ended early.
-
-    Replicas that are done keep training beside the others, and get their weights back at the end:
-    cheaper than freezing them at every step.
-    """
-
-    def __init__(self, task: Task) -> None:
-        self.steps = list(task.steps)
-        self._before = task.before
-        self._state = [*task.stacks.parameters(), *task.stacks.buffers()]
-        self._kept: dict[int, list[Tensor]] = {}
-
-    def are_reached(self, step: int) -> bool:
-        """Note the replicas that are done before this step; whether now all are."""
-        over = [step >= last for last in self.steps]
-        told = None if self._before is None else self._before(step)
-        if told is not None:
-            over = [one or other for one, other in zip(over, told)]
-        new = [r for r, is_over in enumerate(over) if is_over and r not in self._kept]
-        for r in new:
-            self.steps[r] = min(step, self.steps[r])
-        if len(self._kept) + len(new) == len(self.steps):
-            return True
-        self._kept |= {r: [one.detach()[r].clone() for one in self._state] for r in new}
-        return False
-
-    def lay_back_weights(self) -> None:
-        with torch.no_grad():
-            for r, weights in self._kept.items():
-                for one, kept in zip(self._state, weights):
-                    one[r] = kept
 
 
 def record(history: dict[str, Tensor], terms: dict[str, Tensor], step: int, steps: int) -> None:

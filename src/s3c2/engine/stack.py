@@ -222,6 +222,11 @@ class Stack(nn.Module):
             layer.mask, layer.keys = mask, keys
         return network.eval()
 
+    def fewer(self, numbers: Sequence[int]) -> Stack:
+        """A stack of these replicas alone."""
+        device = next(self.parameters()).device
+        return Stack([self.network(r) for r in numbers], self.precision).to(device)
+
 
 def _stacked(parts: Sequence[Tensor]) -> Tensor:
     """Tensors of all replicas as one; a network that was trained alone may lie on a GPU."""

@@ -40,6 +40,8 @@ class Task:
         each kind is captured once
     before : called on the host before a step, which it may prepare. It may return for each replica
         whether it is done: it then keeps the weights that it has now, whatever the others do
+    fewer : the same task for replicas of these numbers alone, in stacks of their own whose state
+        the loop lays in; None where all stay together to the end
     """
 
     stage: str
@@ -54,6 +56,7 @@ class Task:
     capturable: bool = True
     kind: Callable[[int], Losses] | None = None
     before: Callable[[int], Sequence[bool] | None] | None = None
+    fewer: Callable[[Sequence[int]], Task] | None = None
 
     def losses_at(self, step: int) -> Losses:
         """The losses of this step."""
