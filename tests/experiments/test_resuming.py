@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from s3c2.engine import checkpoint, loop
+from s3c2.engine import checkpoint, running
 from s3c2.errors import DatasetError
 
 from experiments import command_line, data, ledger, plots, runs, training
@@ -72,7 +72,7 @@ class TestResume:
 
     def test_a_group_that_was_stopped_goes_on(self, monkeypatch, capsys):
         monkeypatch.setattr(checkpoint.Checkpoint, "due", lambda self: True)
-        train_step, taken, stop_at = loop.train_step, [], []
+        train_step, taken, stop_at = running.train_step, [], []
 
         def counted(*arguments):
             taken.append(arguments)
@@ -80,7 +80,7 @@ class TestResume:
                 raise KeyboardInterrupt
             return train_step(*arguments)
 
-        monkeypatch.setattr(loop, "train_step", counted)
+        monkeypatch.setattr(running, "train_step", counted)
         expected = self.neighbours()
         self.path.unlink()
         needed = len(taken)
