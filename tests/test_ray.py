@@ -206,8 +206,10 @@ def test_a_node_killed_in_the_middle_costs_no_row_and_doubles_none(place, cluste
 
 @pytest.fixture(scope="module")
 def local_ray():
-    with connected():
-        yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "2")  # as a user may have it
+        with connected():
+            yield
 
 
 def test_a_dataset_gets_the_clusters_of_one_process(place, local_ray):
@@ -288,6 +290,10 @@ def test_a_grid_on_ray_gives_the_models_of_this_machine(many_blobs, local_ray):
         for name, weights in one.network_.state_dict().items():
             assert (weights == two.network_.state_dict()[name]).all()
         assert (one.labels_ == two.labels_).all()
+
+
+def test_a_worker_keeps_to_its_own_processor(local_ray):
+    assert spread(lambda common, group: torch.get_num_threads(), None, [0, 1], 0) == [1, 1]
 
 
 def test_a_group_that_is_lost_with_its_worker_is_done_again(tmp_path, local_ray):

@@ -18,6 +18,8 @@ from s3c2.errors import ClusterError, MissingExtraError
 R = TypeVar("R")
 
 CONNECT_SECONDS = 10
+# Each worker has one processor. Where OMP_NUM_THREADS says more, workers would wait for each other.
+ONE_THREAD = {"env_vars": {"OMP_NUM_THREADS": "1"}}
 MODE = "RAY_AUTH_MODE"
 # Ray hides it in the cause of another error.
 REFUSED_TOKEN = ("InvalidAuthToken", "Unauthenticated")
@@ -47,15 +49,16 @@ def connected(address: str | None = None) -> Iterator[None]:
         return
     for name in ("ray", "ray.data"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    how["runtime_env"] = ONE_THREAD
     try:
         _check_reachable(address)
         with _nothing_said():
             if address is None:
-                ray.init("local", **quiet, include_dashboard=False)
+                ray.init("local", **how, include_dashboard=False)
             else:
                 with _waiting_briefly():
-                    ray.init(address, **quiet)
+                    ray.init(address, **how)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         raise _not_connected(ray, address, error) from None
     ray.data.DataContext.get_current().enable_progress_bars = False
