@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
+import time
 import zipfile
 
 import numpy as np
@@ -15,6 +18,7 @@ from s3c2.links import Links
 from s3c2.page.app import make_app
 from s3c2.page.items import read_items
 from s3c2.page.project import Project
+from s3c2.page.trainer import Trainer
 from s3c2.questions import Pair
 
 from .conftest import BASE, PORT, SETTINGS, client_of
@@ -40,6 +44,38 @@ def test_a_question_shows_two_pictures_of_the_data(client):
         picture = client.get(f"/items/{row}.png")
         assert picture.headers["content-type"] == "image/png"
         assert Image.open(io.BytesIO(picture.content)).width >= 12
+
+
+# In place of a training that goes on: tells how far it is.
+SLOW = """
+import json, sys, time
+sys.stdin.readline()
+for line in ({"doing": "looking for neighbours, 5%"}, {"doing": "learning the clusters, 40%"}):
+    print(json.dumps(line), flush=True)
+time.sleep(60)
+"""
+
+
+def test_one_sees_how_far_the_training_is(folder, items, monkeypatch):
+    def started(self, shown):
+        self._end()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SLOW], stdin=-1, stdout=-1, text=True
+        )
+        return self._process
+
+    monkeypatch.setattr(Trainer, "_running", started)
+    project = Project(folder, items, 3, SETTINGS)
+    client = client_of(project)
+    while "40%" not in client.get("/state").json()["training"]:
+        time.sleep(0.01)
+    words = "A model is being trained (learning the clusters, 40%); you need not wait."
+    assert client.get("/state").json()["training"] == words
+    assert words in client.get("/").text
+    assert "It is under way: learning the clusters, 40%." in client.get("/clusters").text
+    project.trainer.stop()
+    assert client.get("/state").json()["training"] == ""
+    project.close()
 
 
 def test_an_answer_is_saved_and_the_next_question_comes(client, project):

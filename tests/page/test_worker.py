@@ -68,6 +68,15 @@ def test_a_wrong_answer_is_doubted(folder, job, blobs):
     assert Opinions.read(folder).doubted.tolist() == [[*sorted((one, other)), 1]]
 
 
+def test_it_tells_what_it_learns_and_how_far_it_is(job, monkeypatch):
+    monkeypatch.setattr(worker, "TOLD_EVERY", 0)
+    said = []
+    worker.train(job, said.append)
+    assert said[0] == "learning from the answers, 2%"  # 40 steps
+    assert "learning the clusters, 50%" in said
+    assert said[-1] == "learning the clusters, 100%"
+
+
 def test_most_rows_keep_their_number():
     labels = np.array([0, 0, 0, 1, 1, 2, 2, 3])
     before = np.array([2, 2, 0, 0, 0, 1, 7, -1])  # 7 is no number any more

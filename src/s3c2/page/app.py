@@ -125,7 +125,10 @@ class _Page:
         return self._shown("Not saved", made, author, "/", new, 507)
 
     async def state(self, request: Request) -> Response:
-        return JSONResponse({"version": asking.version(self.project)})
+        project = self.project
+        return JSONResponse(
+            {"version": asking.version(project), "training": asking.training(project)}
+        )
 
     # Looking
 

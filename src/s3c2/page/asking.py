@@ -62,7 +62,8 @@ def _state(project: Project) -> str:
         f'<aside id="state" data-version="{version(project)}" aria-label="How far it is">'
         f'<progress max="100" value="{share}" aria-label="How far it is">{share} %</progress>'
         f'<p class="signal {signal.state.replace(" ", "-")}">{text(signal.words)}</p>'
-        f'<p class="soft">{words}. {_training(project)}</p>{_picture(project)}</aside>'
+        f'<p class="soft">{words}. <span id="training">{text(training(project))}</span></p>'
+        f"{_picture(project)}</aside>"
     )
 
 
@@ -72,13 +73,15 @@ def version(project: Project) -> str:
     return f"{project.n_trainings}-{int(busy)}"
 
 
-def _training(project: Project) -> str:
+def training(project: Project) -> str:
+    """What is to be said of the model."""
     if project.problem is not None:
-        return f"The last training failed: {text(project.problem)}"
+        return f"The last training failed: {project.problem}"
     if project.trainer is None:
         return ""
     if project.trainer.busy:
-        return "A model is being trained; you need not wait."
+        doing = f" ({project.trainer.doing})" if project.trainer.doing else ""
+        return f"A model is being trained{doing}; you need not wait."
     n = project.trainer.trained_on
     return "" if n is None else f"The model knows {many(n, 'answer')}."
 

@@ -316,5 +316,6 @@ def people_page(project: Project, author: str) -> str:
 def _no_model(project: Project) -> Markup:
     if project.trainer is None:
         return Markup(f"<p>{NO_TRAINING}</p>")
-    busy = "It is under way." if project.trainer.busy else ""
+    doing = f": {text(project.trainer.doing)}" if project.trainer.doing else ""
+    busy = f"It is under way{doing}." if project.trainer.busy else ""
     return Markup(f"<p>The clusters come with the first training. {busy}</p>")

@@ -52,6 +52,7 @@ class Trainer:
         self._lock = threading.Condition()
         self._number, self._cancelled = 0, -1
         self.busy = False
+        self.doing = ""  # what the training under way does, and how far it is
         self.trained_on: int | None = None  # number of answers that the last model knew
 
     def start(self, known: Known, n_answers: int, *, quick: bool, report: bool = False) -> bool:
@@ -130,9 +131,12 @@ class Trainer:
             assert process.stdout is not None
             process.stdin.write(json.dumps(job) + "\n")
             process.stdin.flush()
-            line = process.stdout.readline()
-            if line:
-                problem = json.loads(line).get("error")
+            while line := process.stdout.readline():
+                said = json.loads(line)
+                if "doing" not in said:  # the result
+                    problem = said.get("error")
+                    break
+                self.doing = said["doing"]
         except (OSError, ValueError) as error:
             problem = str(error)
         if problem is None:
@@ -140,7 +144,7 @@ class Trainer:
         if self._cancelled != job["number"]:
             self._done(n_answers, problem)
         with self._lock:
-            self.busy = False
+            self.busy, self.doing = False, ""
             self._lock.notify_all()
 
 

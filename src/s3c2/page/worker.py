@@ -1,6 +1,7 @@
 """The process that trains: it reads jobs from its input, one JSON object a line, and tells results.
 
-It ends when its input ends, that is with the process that started it, even in mid-training.
+Before the result of a job it tells how far it is, a line every second. It ends when its input ends,
+that is with the process that started it, even in mid-training.
 """
 
 from __future__ import annotations
@@ -10,13 +11,25 @@ import os
 import queue
 import sys
 import threading
+import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from s3c2.engine.callbacks import Step
 
 NEIGHBOURS = ".neighbours"  # folder in the project: they are the same in every training
 MOST_KEPT = 2  # files of neighbours: one of the quick training, one of all others
 QUICK_STEPS = 200  # of the first training, so that questions soon come from a model
+TOLD_EVERY = 1.0  # seconds
+STAGES = {
+    "autoencoder": "looking for neighbours",
+    "labnet": "learning from the answers",
+    "clunet start": "learning the clusters",
+    "clunet": "learning the clusters",
+}
 
 
 def main() -> None:
@@ -33,14 +46,18 @@ def main() -> None:
         os.nice(10)  # the page comes first
     answer = sys.stdout
     sys.stdout = sys.stderr  # what libraries print is no result
+
+    def tell(line: dict[str, Any]) -> None:
+        answer.write(json.dumps(line) + "\n")
+        answer.flush()
+
     while True:
         job = json.loads(jobs.get())
         try:
-            result = train(job)
+            result = train(job, lambda words: tell({"doing": words}))
         except Exception as error:  # told on the page; the next job may go well
             result = {"error": " ".join(str(error).split()) or type(error).__name__}
-        answer.write(json.dumps(result | {"number": job["number"]}) + "\n")
-        answer.flush()
+        tell(result | {"number": job["number"]})
 
 
 _rows: dict[str, Any] = {}
@@ -66,12 +83,27 @@ def links_of(path: str | None, n_rows: int) -> Any:
     return Links(n_samples=n_rows) if path is None else Links.read(path, n_samples=n_rows)
 
 
-def train(job: dict[str, Any]) -> dict[str, Any]:
+def told_by(tell: Callable[[str], None]) -> Callable[[Step], None]:
+    """A callback that tells from time to time what is being learned, and how far it is."""
+    last = time.monotonic()
+
+    def after(step: Step) -> None:
+        nonlocal last
+        if time.monotonic() - last >= TOLD_EVERY:
+            last = time.monotonic()
+            share = (step.step + 1) / step.steps
+            tell(f"{STAGES.get(step.stage, step.stage)}, {share:.0%}")
+
+    return after
+
+
+def train(job: dict[str, Any], tell: Callable[[str], None] | None = None) -> dict[str, Any]:
     """Fit a model on the links of a job, and write what the page shows of it.
 
     A job has: number, folder, rows (file), links (file or None), n_clusters, scale, device, seed,
     sample (row numbers), names, texts, title, image_shape, preparation, steps (of both stages),
-    quick and report; and verbose, whether the training with the report shows its progress.
+    quick and report; and verbose, whether the training with the report shows its progress. ``tell``
+    is called with words on how far it is.
     """
     import numpy as np
 
@@ -86,6 +118,7 @@ def train(job: dict[str, Any]) -> dict[str, Any]:
     model = S3C2(
         job["n_clusters"], scale=job["scale"], device=job["device"], random_state=job["seed"],
         contradictions="drop", verbose=int(job["report"] and job.get("verbose", 0)),
+        callbacks=None if tell is None else told_by(tell),
     )  # fmt: skip
     folder = Path(job["folder"])
     model.set_params(labnet__cache=folder / NEIGHBOURS)

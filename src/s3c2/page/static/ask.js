@@ -89,6 +89,8 @@ async function listen() {
   if (state && !document.hidden && !busy) {
     try {
       const news = await (await fetch("/state")).json();
+      const told = document.getElementById("training");
+      if (told && told.textContent !== news.training) told.textContent = news.training;
       if (!busy && news.version !== state.dataset.version) {
         const page = new DOMParser().parseFromString(await (await fetch("/")).text(), "text/html");
         const from = page.getElementById("state"), to = document.getElementById("state");
