@@ -246,3 +246,47 @@ class TestAsPublished:
     def test_its_stages_take_what_the_whole_says(self):
         S3C2.as_published(3, scale="standard", network="convolutional")._check_parameters()
         S3C2.as_published(3).set_params(scale="auto", network="auto")._check_parameters()
+
+
+@pytest.mark.filterwarnings("ignore::s3c2.errors.EmptyClustersWarning")
+def test_images_in_lists_are_images():
+    X = np.moveaxis(COLOUR, 1, -1)  # colours last
+    expected = model().fit(X, links=LINKS)
+    for given in (list(X), X.tolist(), list(torch.from_numpy(X))):
+        fitted = model().fit(given, links=LINKS)
+        assert (fitted.network_kind_, fitted.reading_.input_shape) == ("convolutional", (3, 8, 8))
+        assert (fitted.labels_ == expected.labels_).all()
+        assert (expected.predict(given) == expected.labels_).all()
+
+
+@pytest.mark.filterwarnings("ignore::s3c2.errors.EmptyClustersWarning")
+def test_tensors_that_numpy_does_not_know():
+    X = torch.from_numpy(RAW).bfloat16()
+    fitted = model().fit(X, links=LINKS)
+    assert (fitted.predict(X.float().to_sparse()) == fitted.labels_).all()
+
+
+@pytest.mark.filterwarnings("ignore::s3c2.errors.EmptyClustersWarning")
+def test_images_of_another_shape_are_told_by_their_shape():
+    fitted = model().fit(COLOUR, links=LINKS)
+    for wrong in (COLOUR.reshape(N, -1), COLOUR[0], GREY):
+        with pytest.raises(DataError, match=r"was fitted on rows of shape \(3, 8, 8\)"):
+            fitted.predict(wrong)
+
+
+def test_two_columns_of_one_name_are_named():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(RAW[:, :3], columns=["width", "height", "width"])
+    with pytest.raises(DataError, match="Two columns of X are named 'width'"):
+        model().fit(X, links=LINKS)
+
+
+@pytest.mark.filterwarnings("ignore::s3c2.errors.EmptyClustersWarning")
+def test_numbers_far_beyond_those_of_fit_get_no_result():
+    fitted = model(scale="standard").fit(RAW / RAW.max(0), links=LINKS)
+    X = RAW / RAW.max(0)
+    X[4, 2] = -3.4e38  # stands for a missing number in many files
+    for ask in (fitted.predict, fitted.predict_proba, fitted.transform):
+        with pytest.raises(DataError, match="no result for row 4 of X"):
+            ask(X)
+        ask(X[:4])

@@ -18,7 +18,7 @@ from torch import nn
 
 from s3c2 import S3C2, CluNet, LabNet, Links, cross_validate_links, fit_many
 from s3c2.baselines import DCPR, IDEC, DGraph, NNClustering
-from s3c2.errors import EmptyClustersWarning, LinksError, LinksWarning, StorageError
+from s3c2.errors import DataError, EmptyClustersWarning, LinksError, LinksWarning, StorageError
 
 TINY = {"layers": (8, 4), "scale": "standard", "random_state": 0, "verbose": 0}
 MODELS = {
@@ -344,3 +344,41 @@ def test_labnet_takes_links_in_a_pipeline(blobs, blob_links):
 def test_cross_validation_names_what_is_no_links(blobs, small):
     with pytest.raises(LinksError, match="must be a Links object. Got list"):
         cross_validate_links(S3C2(3, **small), blobs[0], [(0, 1)])
+
+
+@pytest.mark.filterwarnings("ignore::s3c2.errors.EmptyClustersWarning")
+def test_what_torch_is_set_to_changes_nothing(blobs, blob_links, tmp_path):
+    X = blobs[0]
+    expected = fitted("S3C2", X, blob_links)
+    expected.save(tmp_path)
+    with torch.no_grad():
+        without_gradients = fitted("S3C2", X, blob_links)
+        assert not torch.is_grad_enabled()
+    with torch.inference_mode():
+        in_inference = fitted("S3C2", X, blob_links)
+    torch.set_default_dtype(torch.float64)
+    try:
+        in_double = fitted("S3C2", X, blob_links)
+        loaded = S3C2.load(tmp_path)
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for one in (without_gradients, in_inference, in_double, loaded):
+        assert (bits(one, X) == bits(expected, X)).all()
+
+
+OWN = {
+    "no parameters that learn": nn.Linear(5, 4).requires_grad_(False),
+    "no parameters that learn.": nn.Identity(),
+    "cannot take a batch of shape": nn.Linear(6, 4),
+    "parameters of torch.float64": nn.Linear(5, 4).double(),
+    "sizes are still open": nn.LazyLinear(4),
+}
+
+
+@pytest.mark.parametrize("words", OWN)
+@pytest.mark.parametrize("kind", ["S3C2", "LabNet", "DGraph"])
+def test_an_own_network_that_cannot_be_trained_is_refused(kind, words, blobs, blob_links):
+    model = clone(MODELS[kind]).set_params(network=OWN[words])
+    with pytest.raises((ValueError, DataError), match=words):
+        model.fit(blobs[0], links=blob_links)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -207,3 +208,15 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path):
     finally:
         server.kill()
         server.communicate()
+
+
+@pytest.mark.parametrize("later", [{"n_clusters": 5}, {"labnet__output": "softmax"}, {"layers": 1}])
+def test_what_is_set_after_fit_is_not_saved(model, later, blobs, tmp_path):
+    X = blobs[0]
+    changed = copy.deepcopy(model).set_params(**later)
+    changed.save(tmp_path)
+    loaded = S3C2.load(tmp_path)
+    assert (loaded.transform(X) == model.transform(X)).all()
+    assert loaded.n_clusters == model.n_clusters
+    loaded.save(tmp_path)  # what was loaded can be saved again
+    assert (S3C2.load(tmp_path).predict(X) == model.predict(X)).all()

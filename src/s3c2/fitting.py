@@ -26,6 +26,7 @@ from s3c2.engine.randomness import seed_from
 from s3c2.engine.ranks import check_same, meet, n_ranks, of_first, take_weights_of_first
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
+from s3c2.engine.usual_torch import usual_torch
 from s3c2.errors import DataError, LinksError, NoLinksWarning, warn
 from s3c2.links import Links
 from s3c2.reading import Reading, read_for_fit
@@ -69,7 +70,7 @@ class Fitting(Generic[M]):
         ``learn`` gives what each model learned, or the error that ended it. Such a model stays as
         it was.
         """
-        with self.run:
+        with usual_torch(), self.run:
             outcomes = learn(self)
         failed = {}
         for number, (model, outcome) in enumerate(zip(self.given, outcomes)):

@@ -16,7 +16,7 @@ from torch import nn
 
 from s3c2 import published
 from s3c2.distances import are_must_links, link_distances, squared_distances
-from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.inference import apply_to_rows, check_results
 from s3c2.engine.optimizers import LARGEST_RATE, OPTIMIZERS
 from s3c2.engine.rows import Rows
 from s3c2.errors import DataError, StorageError
@@ -227,7 +227,9 @@ class LabNet(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkEstimator):
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The representation h(x) of each row: (n, dimensions)."""
-        return apply_to_rows(self._fitted_encoder, self._in_order(X), "representing", self.verbose)
+        h = apply_to_rows(self._fitted_encoder, self._in_order(X), "representing", self.verbose)
+        check_results(~np.isnan(h).any(axis=1))
+        return h
 
     def distance(self, X_a: Any, X_b: Any) -> NDArray[np.float32]:
         """Squared distance d² of row i of X_a and row i of X_b: (n,)."""

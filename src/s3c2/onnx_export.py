@@ -35,8 +35,9 @@ TYPES = {"float32": torch.float32, "float64": torch.float64}
 def export_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float32") -> None:
     """Write a fitted model as one ONNX file, of opset 18.
 
-    The graph takes ``rows`` as ``fit`` got them, unscaled, (n, …) with any n. It gives ``cluster``,
-    (n,) of int64, ``probability``, (n, K), and of S3C2 ``representation``, (n, dimensions).
+    The graph takes ``rows`` as ``fit`` got them, unscaled, (n, …) with any n; images of several
+    channels have these first, (n, channels, h, w). It gives ``cluster``, (n,) of int64,
+    ``probability``, (n, K), and of S3C2 ``representation``, (n, dimensions).
 
     Parameters
     ----------
@@ -51,6 +52,11 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float
     >>> export_onnx(S3C2.load("model"), "model.onnx")  # doctest: +SKIP
     """
     check_is_fitted(model)
+    if not hasattr(model, "network_"):
+        raise TypeError(
+            f"export_onnx writes a model that gives clusters. Got {type(model).__name__}: export "
+            "the S3C2 that it is in."
+        )
     if dtype not in TYPES:
         raise ValueError(
             f"The 'dtype' parameter must be one of {', '.join(map(repr, TYPES))}. {got(dtype)}"

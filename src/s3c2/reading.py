@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
-from torch import Tensor, nn
+from torch import nn
 
 from s3c2.data.arrays import channels_first
+from s3c2.data.indexing import indexable
 from s3c2.data.passes import check_finite
 from s3c2.data.scaling import Scaling, choose_scale, learn_scaling
 from s3c2.data.streams import Batches, Stream, as_stream, is_dataset
@@ -143,10 +145,10 @@ def _validated(estimator: Any, X: Any, *, reset: bool) -> Any:
             "Here X must lie in memory, for its rows are taken in any order. Give an array of the "
             "rows in question."
         )
-    X = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
-    if isinstance(X, list | tuple) and X and isinstance(X[0], np.ndarray) and X[0].ndim == 3:
-        X = np.asarray(X)  # a list of images
+    X = indexable(X)
     X = channels_first(X) if isinstance(X, np.ndarray) else X
+    if not reset and isinstance(X, np.ndarray) and len(estimator.reading_.input_shape) > 1:
+        _check_shape(estimator, X.shape[1:])  # of images scikit-learn would compare one side
     _check_columns_numeric(X)
     X = validate_data(
         estimator,
@@ -169,6 +171,9 @@ def _validated(estimator: Any, X: Any, *, reset: bool) -> Any:
 def _check_columns_numeric(X: Any) -> None:
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return
+    twice = [name for name, n in Counter(X.columns).items() if n > 1]
+    if twice:
+        raise DataError(f"Two columns of X are named {twice[0]!r}. Give each a name of its own.")
     for name in X.columns:
         try:
             if getattr(X[name].dtype, "kind", "O") in "mM":

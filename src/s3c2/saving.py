@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from s3c2.data.scaling import CLASSES, Scaling
+from s3c2.engine.usual_torch import usual_torch
 from s3c2.errors import DataError, StorageError
 from s3c2.files import model_files
 from s3c2.files.saved import Saved
@@ -31,7 +32,7 @@ def save_model(model: LinkEstimator, folder: str | os.PathLike[str]) -> None:
     saved = Saved(
         {
             "class": type(model).__name__,
-            "settings": model._settings(),
+            "settings": model._settings_of_fit,
             "input_shape": list(reading.input_shape),
             "feature_names_in": None if names is None else [str(name) for name in names],
             "scale": reading.scale,
@@ -61,7 +62,8 @@ def load_model(
         _check_class(saved, kind, folder)
         model = _unfitted(saved, kind, folder, network, device)
         reading = _reading(saved, model)
-        learned = model._with_network(reading)._unpack(saved, reading)
+        with usual_torch():
+            learned = model._with_network(reading)._unpack(saved, reading)
         saved.check_nothing_left()
     except _Refused as refused:
         raise StorageError(str(refused)) from None

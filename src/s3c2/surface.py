@@ -20,7 +20,7 @@ from torch import nn
 from s3c2 import published
 from s3c2.data.scaling import SCALES
 from s3c2.engine.callbacks import as_callbacks
-from s3c2.engine.inference import apply_to_rows
+from s3c2.engine.inference import apply_to_rows, check_results
 from s3c2.engine.rows import Rows, StreamedRows
 from s3c2.engine.task import History
 from s3c2.errors import (
@@ -34,7 +34,7 @@ from s3c2.files.saved import Saved
 from s3c2.fitting import check_links
 from s3c2.links import Links
 from s3c2.metrics import pair_rates
-from s3c2.networks import Architecture
+from s3c2.networks import Architecture, check_own
 from s3c2.parameters import (
     AUTO,
     check_choice,
@@ -98,7 +98,9 @@ class LinkEstimator(BaseEstimator, ABC):
 
     def _check_sizes(self, rows: Rows) -> None:
         """Refuse sizes that do not go with these rows, or with this machine."""
-        if isinstance(self.network, str):
+        if isinstance(self.network, nn.Module):
+            check_own(self.network, rows.shape)
+        else:
             check_memory(self, "layers", self._replica_bytes(rows))
 
     def _replica_bytes(self, rows: Rows) -> int:
@@ -132,6 +134,7 @@ class LinkEstimator(BaseEstimator, ABC):
     def _set_fitted(self, reading: Reading, result: Any) -> None:
         """Take how X was read, and what was learned; a subclass takes its part of the result."""
         self.reading_ = reading
+        self._settings_of_fit = self._settings()  # a file holds these, whatever is set later
         self.n_features_in_ = reading.n_features_in
         if reading.feature_names_in is not None:
             self.feature_names_in_ = reading.feature_names_in
@@ -311,7 +314,9 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float32]:
         """The posteriors p(k | x): (n, n_clusters)."""
         rows = self._in_order(X)
-        return apply_to_rows(self.network_, rows, "predicting", self.verbose)
+        p = apply_to_rows(self.network_, rows, "predicting", self.verbose)
+        check_results(~np.isnan(p).any(axis=1))
+        return p
 
     def score(
         self, X: Any, y: Any = None, *, links: Links | None = None, sample_id: Any = None
@@ -409,4 +414,9 @@ class LinkClusterer(ClusterMixin, LinkEstimator):
 
 def labels_of(network: nn.Module, rows: Rows | StreamedRows, verbose: int) -> NDArray[np.int64]:
     """The cluster of the highest posterior for each row: (n,)."""
-    return apply_to_rows(network, rows, "predicting", verbose, lambda p: p.argmax(-1))
+    labels: NDArray[np.int64] = apply_to_rows(
+        network, rows, "predicting", verbose,
+        lambda p: torch.where(p.isnan().any(-1), -1, p.argmax(-1)),
+    )  # fmt: skip
+    check_results(labels >= 0)
+    return labels

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from s3c2.fitting import check_links
 from s3c2.links import Links
 from s3c2.metrics import pair_rates
+from s3c2.surface import LinkClusterer
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class LinkScores:
     def __str__(self) -> str:
         return (
             f"accuracy {self.accuracy.mean():.3f} ± {self.accuracy.std():.3f}, "
-            f"ML rate {np.nanmean(self.ml_rate):.3f}, CL rate {np.nanmean(self.cl_rate):.3f} "
+            f"ML rate {_mean(self.ml_rate)}, CL rate {_mean(self.cl_rate)} "
             f"on {self.n_held_out.sum()} held-out links in {len(self.accuracy)} folds"
         )
 
@@ -79,6 +80,12 @@ def cross_validate_links(
     True
     """
     check_links(links)
+    if not isinstance(model, LinkClusterer):
+        raise TypeError(
+            "cross_validate_links compares clusters with links: the model must be an S3C2 or a "
+            f"baseline. Got {type(model).__name__}."
+        )
+    links = links.check_consistent(model.contradictions)  # what is dropped is not scored, either
     rows = []
     for train, held_out in links.split(k, random_state=random_state):
         began = time.perf_counter()
@@ -90,3 +97,9 @@ def cross_validate_links(
         rows.append((rates.accuracy, rates.ml_rate, rates.cl_rate, held_out.n_links, seconds))
     accuracy, ml_rate, cl_rate, n_held_out, fit_seconds = map(np.array, zip(*rows))
     return LinkScores(accuracy, ml_rate, cl_rate, n_held_out, fit_seconds)
+
+
+def _mean(rates: NDArray[np.float64]) -> str:
+    """Over the folds that have such links."""
+    known = rates[~np.isnan(rates)]
+    return f"{known.mean():.3f}" if len(known) else "–"

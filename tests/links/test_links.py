@@ -234,6 +234,18 @@ def test_from_labels_of_any_kind(y):
     assert links.n_cannot == 4
 
 
+@pytest.mark.parametrize("n", [1, 2])
+def test_from_labels_knows_the_unknown_in_a_list(n):
+    links = Links.from_labels(["a", "a", "b", "b", -1, -1, -1], n, must_share=1, random_state=0)
+    assert {tuple(pair) for pair in links.must.tolist()} <= {(0, 1), (2, 3)}
+
+
+@pytest.mark.parametrize("y", [["a", "a", np.nan, np.nan], [0.0, 0.0, np.inf, np.inf]])
+def test_from_labels_refuses_what_is_no_class(y):
+    with pytest.raises(LinksError, match="y must hold integers or strings"):
+        Links.from_labels(y, 1)
+
+
 def test_from_labels_strings_beside_unknown():
     links = Links.from_labels(np.array(["a", -1, "a", "b"], dtype=object), 3, must_share=None)
     assert pair_set(links.must) == {frozenset((0, 2))}

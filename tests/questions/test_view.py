@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 
 from s3c2 import S3C2, CluNet, LabNet
@@ -51,3 +52,20 @@ def test_sparse_rows_and_images_have_a_first_view():
         questions = Questions(X, 3)
         assert np.allclose(questions.view.posteriors.sum(axis=1), 1, atol=1e-5)
         assert questions.next_pair() is not None
+
+
+def test_rows_are_taken_as_fit_takes_them():
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(30, 60))  # more columns than rows
+    expected = Questions(X, 3).next_pair()
+    counts = sparse.random_array((30, 40), density=0.2, rng=0)
+    assert Questions(counts.tocoo(), 3).next_pair() == Questions(counts.tocsr(), 3).next_pair()
+    frame = pandas.DataFrame(X)
+    for given in (frame, X.tolist(), torch.from_numpy(X)):
+        assert Questions(given, 3).next_pair() == expected
+    model = S3C2(3, labnet=LabNet(steps=5), clunet=CluNet(steps=5), layers=(8, 4), verbose=0)
+    with pytest.warns(NoLinksWarning):
+        model.fit(frame)
+    questions = Questions(frame, 3)
+    questions.learn(model)
+    assert np.array_equal(questions.view.posteriors, model.predict_proba(frame))

@@ -200,3 +200,25 @@ def test_what_was_set_or_chosen_is_told(tmp_path, digits):
     usual = S3C2(10, random_state=0, verbose=0).set_params(labnet__steps=2, clunet__steps=2)
     html = written(tmp_path / "usual.html", usual.fit(X, links=links), X, links)
     assert "layers" not in html.partition("Settings")[2]
+
+
+def test_rows_and_links_as_fit_takes_them(tmp_path, digits):
+    X, links, model = digits
+    expected = written(tmp_path / "one.html", model, X, links, title="t")
+    assert written(tmp_path / "two.html", model, X.tolist(), links, title="t") == expected
+    page = written(tmp_path / "three.html", model, X, None)
+    assert "found without links" in page
+
+
+@pytest.mark.parametrize("name", ["ids", "texts"])
+def test_names_or_texts_of_other_rows_are_refused(tmp_path, digits, name):
+    X, links, model = digits
+    words = f"'{name}' of write_report must be one for each of the 300"
+    with pytest.raises(DataError, match=words):
+        write_report(tmp_path / "page.html", model, X, links, **{name: ["a"]})
+
+
+def test_scores_that_one_method_lacks(tmp_path, digits):
+    scores = {"S3C2": {"NMI": ".9", "ARI": ".8"}, "k-means": {"NMI": ".1"}}
+    page = written(tmp_path / "page.html", digits[2], digits[0], digits[1], scores=scores)
+    assert '<td class="number">.1</td><td class="number">–</td>' in page

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from s3c2.engine.progress import Progress
 from s3c2.engine.rows import Rows, StreamedRows
 from s3c2.engine.stack import Stack, has_faster_products
+from s3c2.errors import DataError
 
 VECTOR_BATCH = 1024
 IMAGE_BATCH = 256
@@ -84,3 +85,14 @@ def apply_to_rows(
             progress.update(start + len(block))
     assert result is not None  # X has at least one row
     return result
+
+
+def check_results(known: NDArray[np.bool_]) -> None:
+    """Refuse rows for which a network gives no numbers."""
+    if not known.all():
+        row = int(np.flatnonzero(~known)[0])
+        raise DataError(
+            f"The model gives no result for row {row} of X: its numbers are far beyond those that "
+            "it was fitted on, or training diverged. Correct or leave out such rows, or fit again "
+            "with a lower learning_rate. Rows count from 0."
+        )

@@ -133,11 +133,12 @@ class Rows:
         return torch.cat([every._tensor(chunk) for _, chunk in chunks(self.X)])
 
     def _tensor(self, x: Any) -> Tensor:
-        if self.scaling is not None:
-            x = self.scaling.apply(x)
-        elif sparse.issparse(x):
-            x = x.toarray()
-        x = np.asarray(x, dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):  # such rows get no result, which is told
+            if self.scaling is not None:
+                x = self.scaling.apply(x)
+            elif sparse.issparse(x):
+                x = x.toarray()
+            x = np.asarray(x, dtype=np.float32)
         if x.base is not None:  # a view of what the caller gave, which no network may write to
             x = x.copy()
         return torch.from_numpy(x).to(self.device).reshape(len(x), *self.shape)

@@ -120,7 +120,7 @@ def _weights(table: LinkTable) -> npt.NDArray[np.float64]:
         return np.ones(len(table.a))
     weights = np.empty(len(table.a))
     for i, value in enumerate(table.weight):
-        if value is None or value == "":
+        if value is None or (isinstance(value, str) and not value.strip()):
             weights[i] = 1
         elif isinstance(value, bool) or not isinstance(value, (int, float, str)):
             table.fail(i, f"weight is {value!r}, which is not a number.")

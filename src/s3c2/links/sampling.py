@@ -139,11 +139,13 @@ def _rows_by_class(y: Any) -> tuple[Ints, Ints]:
 
 def _check_labels(y: Any) -> npt.NDArray[Any]:
     labels = np.asarray(y)
+    if labels.dtype.kind == "U" and not hasattr(y, "dtype"):  # a list, maybe not of strings alone
+        labels = np.asarray(y, dtype=object)
     if labels.ndim != 1:
         raise LinksError(f"y must have one label per row. Got shape {labels.shape} instead.")
     if labels.dtype.kind == "b":
         return labels.astype(np.int64)
-    if labels.dtype.kind == "f" and np.all(labels == np.floor(labels)):  # false for NaN
+    if labels.dtype.kind == "f" and np.all(np.isfinite(labels) & (labels == np.floor(labels))):
         return labels.astype(np.int64)
     if labels.dtype.kind == "O":
         # Strings may stand beside the integer −1 for unknown.

@@ -9,6 +9,7 @@ from s3c2.networks.convolutional import convolutional_autoencoder, lenet_cluster
 from s3c2.networks.dense import OUTPUTS, dense_autoencoder, normalised_clusters
 from s3c2.networks.modules import (
     Committee,
+    check_own,
     committee_of,
     continued_from,
     initialised,
@@ -21,6 +22,7 @@ __all__ = [
     "OUTPUTS",
     "Architecture",
     "Committee",
+    "check_own",
     "committee_of",
     "continued_from",
     "convolutional_autoencoder",

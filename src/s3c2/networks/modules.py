@@ -27,10 +27,11 @@ def initialised(network: nn.Module, seed: int) -> nn.Module:
 def output_size(encoder: nn.Module, shape: tuple[int, ...]) -> int:
     """Dimensions of the encoder's output, found by handing it a batch of zeros."""
     device = next((p.device for p in encoder.parameters()), None)
+    rows = torch.zeros(2, *shape, dtype=torch.float32, device=device)
     was_training = encoder.training
     try:
         with torch.no_grad():
-            return int(encoder.eval()(torch.zeros(2, *shape, device=device)).shape[1])
+            return int(encoder.eval()(rows).shape[1])
     except Exception as error:
         sizes = ", ".join(["rows", *map(str, shape)])
         raise DataError(
@@ -39,6 +40,30 @@ def output_size(encoder: nn.Module, shape: tuple[int, ...]) -> int:
         ) from error
     finally:
         encoder.train(was_training)
+
+
+def check_own(encoder: nn.Module, shape: tuple[int, ...]) -> None:
+    """Refuse an encoder of the user's own that cannot learn, or cannot take such rows."""
+    name = type(encoder).__name__
+    lazy = any(isinstance(one, nn.UninitializedParameter) for one in encoder.parameters())
+    if lazy:
+        raise ValueError(
+            f"The encoder {name} has layers whose sizes are still open (nn.Lazy…). Hand it a row "
+            "first, encoder(torch.zeros(1, …)), or give the sizes."
+        )
+    learning = [one for one in encoder.parameters() if one.requires_grad]
+    if not learning:
+        raise ValueError(
+            f"The encoder {name} has no parameters that learn. Add a layer, or let some of its "
+            "parameters learn (requires_grad_(True))."
+        )
+    others = {one.dtype for one in encoder.parameters()} - {torch.float32}
+    if others:
+        raise ValueError(
+            f"The encoder {name} has parameters of {', '.join(map(str, others))}, and rows are "
+            "torch.float32. Turn it into such an encoder: encoder.float()."
+        )
+    output_size(own_copy(encoder), shape)
 
 
 def own_copy(module: nn.Module) -> nn.Module:

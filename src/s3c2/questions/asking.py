@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from s3c2.data.indexing import indexable
 from s3c2.errors import LinksError
 from s3c2.links import Links
 from s3c2.questions.known import VERDICTS, Known, Pair, Verdict
@@ -57,13 +58,13 @@ class Questions:
         strategy: str | Strategy = "informative",
         random_state: int = 0,
     ) -> None:
-        self.X, self.n_clusters = X, n_clusters
-        self.n_rows = int(X.shape[0])
+        self.X, self.n_clusters = indexable(X), n_clusters
+        self.n_rows = int(self.X.shape[0])
         self.rows = sample_rows(self.n_rows, random_state)
         self.strategy = _strategy(strategy, self.n_rows, random_state)
         self.view: View | None = None
         if self.strategy.needs_view:
-            self.view = View.of_rows(X, self.rows, n_clusters, random_state)
+            self.view = View.of_rows(self.X, self.rows, n_clusters, random_state)
         self.history: list[Answered] = []
         self.moved: list[float] = []  # share of the rows that each new model put elsewhere
         self._learned = False  # whether the view is that of a model

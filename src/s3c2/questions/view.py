@@ -13,6 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
+from s3c2.data.indexing import rows_of
 from s3c2.data.scaling import choose_scale, learn_scaling
 from s3c2.engine.inference import apply_to_rows
 from s3c2.networks import members_of
@@ -46,7 +47,7 @@ class View:
     @classmethod
     def of_model(cls, model: Any, X: Any, rows: Rows) -> View:
         """What a fitted S3C2 says; each LabNet of a committee has a say."""
-        some = X[rows]
+        some = rows_of(X, rows)
         read, labnet = model.labnet_._read(some), model.labnet_
         members = members_of(labnet.encoder_)
         codes = tuple(apply_to_rows(one, read, "representing", 0) for one in members)
@@ -56,7 +57,8 @@ class View:
     @classmethod
     def of_rows(cls, X: Any, rows: Rows, n_clusters: int, seed: int = 0) -> View:
         """What k-means says: a start in no time, for the while before there is a model."""
-        some = X[rows]
+        some = rows_of(X, rows)
+        some = some.to_numpy() if hasattr(some, "to_numpy") else some
         scaled = learn_scaling(choose_scale(some)[0], some).apply(_dense(some))
         code = np.asarray(scaled, dtype=np.float32).reshape(len(rows), -1)
         if code.shape[1] > MOST_COLUMNS:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from s3c2 import published
+from s3c2.data.indexing import rows_of
 from s3c2.report.answers import Answers, DoubtedLink
 from s3c2.report.figures import Floats
 
@@ -74,15 +75,11 @@ def gather(
         cl_rate=answers.cl_rate,
         threshold=float(model.threshold_),
         calibration=calibration(model),
-        points=plane_points(np.asarray(model.transform(_rows_of(X, shown_rows)))),
+        points=plane_points(np.asarray(model.transform(rows_of(X, shown_rows)))),
         shown_rows=shown_rows,
         typical=typical_rows(labels, probabilities, posteriors.shape[1]),
         doubted=answers.doubted_links or [],
     )
-
-
-def _rows_of(X: Any, rows: NDArray[np.integer[Any]]) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def calibration(model: Any) -> Calibration:

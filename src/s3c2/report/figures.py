@@ -138,9 +138,15 @@ def colour_of(cluster: int) -> str:
 
 
 def as_svg(figure: Figure) -> bytes:
-    """Write a figure as SVG whose ink follows the reader's light or dark scheme."""
+    """Write a figure as SVG whose ink follows the reader's light or dark scheme.
+
+    The same figure gives the same bytes: ids are made from what they name, not drawn at random.
+    """
+    import matplotlib
+
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", transparent=True, dpi=160, metadata={"Date": None})
+    with matplotlib.rc_context({"svg.hashsalt": "s3c2"}):
+        figure.savefig(buffer, format="svg", transparent=True, dpi=160, metadata={"Date": None})
     svg = buffer.getvalue().replace(INK, "currentColor")
     style = (
         f"<style>svg{{color:{INK}}}"

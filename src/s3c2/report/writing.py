@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from s3c2.data.indexing import indexable
 from s3c2.data.tables import TablePreparation
+from s3c2.errors import DataError
 from s3c2.files.atomic import write_atomically
 from s3c2.labelling import preparation_of
+from s3c2.links import Links
 from s3c2.naming import many
 from s3c2.report import page
 from s3c2.report.answers import Answers
@@ -60,7 +63,7 @@ def write_report(
     path : where the page goes; it appears whole or not at all
     model : a fitted S3C2
     X : the rows, as given to ``fit``
-    links : the Links given to ``fit``, by row numbers of X
+    links : the Links given to ``fit``, by row numbers of X; None where there were none
     ids : the rows' ids; row numbers when None
     title : the page's heading
     scores : scores to show, as {method: {score: value}}, with ``scores_note`` below them
@@ -69,6 +72,15 @@ def write_report(
     answers : what the model was asked already about these rows and links
     sample_of : number of rows of the whole data, where X may be a sample of it
     """
+    X = indexable(X)
+    for name, values in (("ids", ids), ("texts", texts)):
+        if values is not None and len(values) != X.shape[0]:
+            raise DataError(
+                f"The '{name}' of write_report must be one for each of the {X.shape[0]:,} rows. "
+                f"Got {len(values):,}."
+            )
+    if links is None:
+        links = Links(n_samples=X.shape[0])
     if hasattr(X, "iloc") and model.reading_.feature_names_in is None:
         X = X.to_numpy()  # such a model was not told the names of columns
     images = rows_as_images(X, image_shape)
@@ -136,8 +148,10 @@ def _summary(content: Content, title: str, sample_of: int | None) -> list[str]:
 def _scores(scores: Mapping[str, Mapping[str, str]] | None, note: str) -> list[str]:
     if not scores:
         return []
-    names = list(next(iter(scores.values())))
-    rows = [[method, *(values[name] for name in names)] for method, values in scores.items()]
+    names = list(dict.fromkeys(name for values in scores.values() for name in values))
+    rows = [
+        [method, *(values.get(name, "–") for name in names)] for method, values in scores.items()
+    ]
     return [
         "<h2>Scores</h2>",
         page.table(["method", *names], rows),
