@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from s3c2 import representation
-from s3c2.representation import Asked, clusters_of, clusters_of_each, disagreement
+from s3c2.representation import Asked, Linked, clusters_of, clusters_of_each, disagreement
 
 
 def groups(sizes, spread=0.1, seed=0):
@@ -47,6 +47,38 @@ def test_it_does_not_hang_on_one_start_of_k_means(monkeypatch):
     monkeypatch.setattr(representation, "STARTS", 1)
     monkeypatch.setattr(representation, "MERGERS", 0)
     assert min(agreement()) < 0.95  # groups were joined, and others cut
+
+
+def hardly_apart(seed):
+    """Two groups that T takes for one, two clear ones and a few rows far from all: (h, group)."""
+    y = np.repeat(np.arange(4), [150, 150, 300, 300])
+    corners = np.array([[0, 0, 0], [0.45, 0, 0], [0, 2, 0], [0, 0, 2]])
+    rng = np.random.default_rng(seed)
+    h = corners[y] + 0.09 * rng.normal(size=(len(y), 3))
+    h[rng.choice(300, 3, replace=False)] -= [0.9, 0.9, 0]
+    return h.astype(np.float32), y
+
+
+def judges(h, y, n_links, wrong):
+    """Links of both kinds, as many of each, some of the wrong kind."""
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(0, len(y), (20 * n_links, 2))
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    pairs = np.concatenate([pairs[same][: n_links // 2], pairs[~same][: n_links // 2]])
+    same = (np.arange(n_links) < n_links // 2) ^ (rng.random(n_links) < wrong)
+    return Linked(h[pairs.T], same, np.where(same, 0.3 / same.sum(), 0.7 / (~same).sum()))
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.2])
+def test_links_tell_groups_apart_that_t_takes_for_one(wrong):
+    for seed in range(3):
+        h, y = hardly_apart(seed)
+        by_t_alone = clusters_of(h, 4, seed, 0.6)
+        assert np.bincount(by_t_alone).min() < 10  # a cluster of the far rows alone
+        with_links = clusters_of(h, 4, seed, 0.6, judges(h, y, 2000, wrong))
+        assert adjusted_rand_score(y, with_links) > 0.95
+        with_few = clusters_of(h, 4, seed, 0.6, judges(h, y, 20, wrong))
+        assert np.array_equal(with_few, by_t_alone)  # 20 links may contradict it by chance
 
 
 def test_disagreement_counts_pairs():

@@ -11,21 +11,24 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from s3c2.cluster_training import train_cluster_networks
+from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.randomness import Purpose, derived_seed, generator
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.engine.stack import Stack
 from s3c2.engine.task import Losses
+from s3c2.links import as_random_pairs
 from s3c2.networks import continued_from, members_of
 from s3c2.pairs import RandomRows, RowBatch, Twins
 from s3c2.published import Training
-from s3c2.representation import Asked, clusters_of_each
+from s3c2.representation import Asked, Linked, clusters_of_each
 
 if TYPE_CHECKING:
     from s3c2.clunet import CluNet
     from s3c2.clunet_training import CluNetReplica, Pools
 
 SAMPLE = 10_000  # rows that are clustered
+MOST_LINKS = 4096  # that are asked which clustering is best
 BATCH = 500
 STEPS = 400  # at most, and no more than CluNet has
 
@@ -101,6 +104,26 @@ def _targets(
         h = pool.h[torch.from_numpy(places).to(pool.h.device)].cpu().numpy()
         pools.keep_only([replica])
         seed, threshold = replica.seed % 2**32, replica.labnet.threshold
-        asked.append(Asked(h, int(settings.n_clusters), seed, threshold))
+        linked = _linked(settings, replica, pools.rows)
+        asked.append(Asked(h, int(settings.n_clusters), seed, threshold, linked))
         numbers.append(places if pool.numbers is None else pool.numbers.cpu().numpy()[places])
     return list(zip(numbers, clusters_of_each(asked)))
+
+
+def _linked(settings: CluNet, replica: CluNetReplica, rows: Rows) -> Linked | None:
+    """The links as judges of a clustering; None without links of both kinds.
+
+    Their kinds weigh as random pairs have them. They count as they were given: what LabNet takes
+    for one cluster it also doubts the links about, while wrong links contradict every clustering
+    alike.
+    """
+    links = replica.links
+    weight = as_random_pairs(links, 1 / int(settings.n_clusters))
+    if weight is None:
+        return None
+    n = min(links.n_links, MOST_LINKS)
+    some = np.arange(n) * links.n_links // n
+    pairs = np.concatenate([links.must, links.cannot])[some]  # (links, 2)
+    unique, place = np.unique(pairs, return_inverse=True)
+    h = apply_to_rows(replica.labnet.encoder, rows.subset(unique), "representing", 0)
+    return Linked(h[place.reshape(pairs.shape).T], some < links.n_must, weight[some])

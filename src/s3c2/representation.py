@@ -30,6 +30,22 @@ THREADS = 2  # of one k-means
 MOST_WORKERS = 8  # each holds some hundred megabytes
 SEGMENTS = 3  # for each cluster, and SPARE more: what is merged into clusters
 SPARE = 10
+BY_CHANCE = 2.0  # times the standard error of how many more links a clustering contradicts
+
+
+class Linked(NamedTuple):
+    """Given links, which clusterings should not contradict.
+
+    Attributes
+    ----------
+    ends : (2, links, dimensions), the representation of both rows of each
+    same : (links,)
+    weight : (links,)
+    """
+
+    ends: NDArray[np.float32]
+    same: NDArray[np.bool_]
+    weight: NDArray[np.float64]
 
 
 class Asked(NamedTuple):
@@ -40,12 +56,14 @@ class Asked(NamedTuple):
     h : (rows, dimensions), in random order
     n_clusters, seed : int
     threshold : T, by which clusterings are compared
+    linked : links to compare them by, if there are any
     """
 
     h: NDArray[np.float32]
     n_clusters: int
     seed: int
     threshold: float
+    linked: Linked | None = None
 
 
 def clusters_of_each(asked: Sequence[Asked]) -> list[NDArray[np.int64]]:
@@ -69,13 +87,21 @@ def _limit_threads() -> None:
 
 
 def clusters_of(
-    h: NDArray[np.float32], n_clusters: int, seed: int, threshold: float
+    h: NDArray[np.float32],
+    n_clusters: int,
+    seed: int,
+    threshold: float,
+    linked: Linked | None = None,
 ) -> NDArray[np.int64]:
-    """Clusters of h: of many clusterings the one that agrees best with what T says of pairs.
+    """Clusters of h: of many clusterings the one that agrees best with T, and with the links.
 
     k-means ends elsewhere from each start, and at times cuts a cluster in two while it joins two
     others; it likes clusters of one size. Merging smaller ones of k-means goes by the distances of
     pairs. So both are tried several times.
+
+    Where LabNet often takes two clusters for one, T agrees best with a clustering that has them as
+    one, and a few far rows as another. Links tell them apart, so clusterings that contradict more
+    links than another one, and not by chance, do not come into question.
     """
     seen = h[:JUDGED]
     n_clusters = min(n_clusters, len(seen))
@@ -94,9 +120,32 @@ def clusters_of(
         segments = k_means(n_segments)
         member = np.eye(n_segments, dtype=np.float32)[segments.labels_]  # (seen, segments)
         found.append((segments, merged_segments(member, nearness, n_clusters)))
-    best, cluster = min(found, key=lambda one: disagreement(one[1][one[0].labels_], must))
+
+    possible = list(range(len(found)))
+    if linked is not None:
+        clusters = [[cluster[one.predict(end)] for end in linked.ends] for one, cluster in found]
+        wrong = np.array([(one == two) != linked.same for one, two in clusters])
+        possible = contradict_fewest(wrong, linked.weight)
+    best, cluster = min(
+        (found[number] for number in possible),
+        key=lambda one: disagreement(one[1][one[0].labels_], must),
+    )
     labels: NDArray[np.int64] = cluster[best.predict(h)].astype(np.int64)
     return labels
+
+
+def contradict_fewest(wrong: NDArray[np.bool_], weight: NDArray[np.float64]) -> list[int]:
+    """The clusterings that contradict the fewest links, and those that do not more but by chance.
+
+    Parameters
+    ----------
+    wrong : (clusterings, links), whether a clustering contradicts a link
+    weight : (links,)
+    """
+    fewest = (wrong @ weight).argmin()
+    more = (wrong.astype(np.int8) - wrong[fewest]) * weight  # (clusterings, links)
+    spread = np.sqrt(np.square(more).sum(1))
+    return [int(one) for one in np.flatnonzero(more.sum(1) <= BY_CHANCE * spread)]
 
 
 def disagreement(labels: NDArray[Any], must: NDArray[np.float32]) -> float:

@@ -22,7 +22,7 @@ from s3c2 import published
 from s3c2.distances import link_distances, pair_distances
 from s3c2.engine.rows import Rows
 from s3c2.errors import LinksError, LinksWarning, warn
-from s3c2.links import Links
+from s3c2.links import Links, as_random_pairs
 from s3c2.prior import Neighbours, neighbours_of
 
 MOST = 0.5  # T of neighbours: half of the squared margin that cannot-links are pushed to
@@ -82,18 +82,14 @@ def threshold_of_neighbours(
     links : by row number; those that weigh less say less
     same_share : of random pairs that belong together
     """
-    weight = [links.must_weight, links.cannot_weight]
-    if prior is None or min(float(one.sum()) for one in weight) == 0:
+    weight = as_random_pairs(links, same_share)
+    if prior is None or weight is None:
         return published.THRESHOLD
     ends = torch.from_numpy(np.concatenate([links.must, links.cannot]).astype(np.int64))
     pairs = neighbours_of(ends, prior.on_the_host()).transpose(1, 2).numpy()  # (links, asked, 2)
     d2 = pair_distances(encoder, rows, pairs)
     same = np.repeat(np.arange(len(ends)) < links.n_must, d2.shape[1])
-    shares = [
-        same_share * weight[0] / weight[0].sum(),
-        (1 - same_share) * weight[1] / weight[1].sum(),
-    ]
-    found = best_threshold(d2.ravel(), same, np.repeat(np.concatenate(shares), d2.shape[1]))
+    found = best_threshold(d2.ravel(), same, np.repeat(weight, d2.shape[1]))
     return min(found, MOST) or published.THRESHOLD
 
 
