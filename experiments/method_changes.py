@@ -36,8 +36,8 @@ CHANGES = {
         ("dense",), ("30b02f9", "5b5e6dc"),
     ),
     DEFAULT: Change(
-        "CluNet now begins with the best of 20 clusterings by k-means, instead of 5, and given links "
-        "judge them",
+        "CluNet now begins with the best of 20 clusterings by k-means, instead of 5, and given "
+        "links judge them",
         ("dense", "convolutional"), ("8f599e0", "14b83f9", "05d7881"), all_variants=True,
         untouched=("CluNet from random weights",),
     ),
