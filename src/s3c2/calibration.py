@@ -14,6 +14,7 @@ from scipy.optimize import minimize_scalar
 from torch import nn
 
 from s3c2 import losses
+from s3c2.data.indexing import evenly_spread
 from s3c2.engine.inference import apply_to_rows
 from s3c2.engine.rows import Rows
 from s3c2.links import Links
@@ -45,9 +46,8 @@ def temperature_of(network: nn.Module, rows: Rows, links: Links, prior: Neighbou
     ends = np.concatenate([links.must, links.cannot]).astype(np.int64)
     weight = np.concatenate([links.must_weight, links.cannot_weight])
     must = np.arange(len(ends)) < links.n_must
-    if len(ends) > MOST_LINKS:
-        some = np.linspace(0, len(ends) - 1, MOST_LINKS).astype(np.int64)
-        ends, weight, must = ends[some], weight[some], must[some]
+    some = evenly_spread(len(ends), MOST_LINKS)
+    ends, weight, must = ends[some], weight[some], must[some]
     near = neighbours_of(torch.from_numpy(ends), prior.on_the_host()).numpy()  # (links, 2, asked)
     asked = np.concatenate([np.repeat(ends[:, :, None], near.shape[2], axis=2), near], axis=2)
     unique, place = np.unique(asked, return_inverse=True)

@@ -9,9 +9,10 @@ import pytest
 from sklearn.base import clone
 
 from s3c2 import S3C2, Links
+from s3c2.data.indexing import evenly_spread
 from s3c2.errors import DataError
 from s3c2.report import Answers, write_clusters_picture, write_report
-from s3c2.report.content import MOST_POINTS, evenly_spread, gather, plane_points, typical_rows
+from s3c2.report.content import MOST_POINTS, gather, plane_points, typical_rows
 from s3c2.report.writing import MOST_DOUBTED
 
 

@@ -1,4 +1,4 @@
-"""X as something whose rows can be picked, whatever it was given as."""
+"""X as something whose rows can be picked, whatever it was given as, and some to pick."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ def indexable(X: Any) -> Any:
 def rows_of(X: Any, rows: NDArray[np.integer[Any]]) -> Any:
     """Some rows of what ``indexable`` gave."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def evenly_spread(n_rows: int, most: int) -> NDArray[np.integer[Any]]:
+    """All rows, or where there are more than ``most``, so many spread evenly over the data."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.linspace(0, n_rows - 1, most).astype(np.intp)
 
 
 def _array(X: Tensor) -> NDArray[Any]:

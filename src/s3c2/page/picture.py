@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from s3c2.data.indexing import evenly_spread
 from s3c2.page.results import Opinions
 from s3c2.report.figures import PALE, colour_of
 
@@ -19,7 +20,7 @@ def clusters_svg(opinions: Opinions) -> str:
     scaled = (points - low) / np.where(high > low, high - low, 1.0)
     x = EDGE + scaled[:, 0] * (WIDTH - 2 * EDGE)
     y = EDGE + (1 - scaled[:, 1]) * (HEIGHT - 2 * EDGE)
-    shown = np.linspace(0, len(x) - 1, min(MOST_POINTS, len(x))).astype(int)
+    shown = evenly_spread(len(x), MOST_POINTS)
     dots = "".join(
         f'<circle cx="{x[i]:.0f}" cy="{y[i]:.0f}" r="3" fill="{colour_of(int(labels[i]))}" '
         'fill-opacity=".75"/>'

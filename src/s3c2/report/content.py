@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from s3c2 import published
-from s3c2.data.indexing import rows_of
+from s3c2.data.indexing import evenly_spread, rows_of
 from s3c2.report.answers import Answers, DoubtedLink
 from s3c2.report.figures import Floats
 
@@ -89,13 +89,6 @@ def calibration(model: Any) -> Calibration:
     if model.labnet_.threshold != "auto":
         return "none"
     return "failed" if model.threshold_ == published.THRESHOLD else "done"
-
-
-def evenly_spread(n_rows: int, most: int) -> NDArray[np.integer[Any]]:
-    """All rows, or where there are more than ``most``, so many spread evenly over the data."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.linspace(0, n_rows - 1, most).astype(np.intp)
 
 
 def plane_points(representation: Floats) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from s3c2.report.content import evenly_spread
+from s3c2.data.indexing import evenly_spread
 
 MOST_ROWS = 20_000  # that are compared, spread evenly over the data
 MOST_COLUMNS = 5  # of a cluster
