@@ -176,14 +176,18 @@ def merged_segments(
     pairs = np.outer(member.sum(0), member.sum(0))
     cluster = np.arange(len(pairs))
     left = pairs.diagonal() > 0
+    mean = np.where(np.outer(left, left), together / np.maximum(pairs, 1), -1.0)
+    np.fill_diagonal(mean, -1.0)
     for _ in range(int(left.sum()) - n_clusters):
-        mean = np.where(np.outer(left, left), together / np.maximum(pairs, 1), -1.0)
-        np.fill_diagonal(mean, -1.0)
         into, gone = np.unravel_index(mean.argmax(), mean.shape)
         for sums in (together, pairs):
             sums[into] += sums[gone]
             sums[:, into] += sums[:, gone]
         cluster[cluster == gone] = into
         left[gone] = False
+        mean[gone] = mean[:, gone] = -1.0
+        others = left & (np.arange(len(left)) != into)
+        for place in (np.s_[into, others], np.s_[others, into]):
+            mean[place] = together[place] / np.maximum(pairs[place], 1)
     names: NDArray[Any] = np.cumsum(left) - 1
     return names[cluster].clip(min=0)
