@@ -9,6 +9,10 @@ import os
 # do sleeps: the other worker needs the core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Ray listens on this machine alone. Its workers are as important as the tests beside them: in the
+# background they hardly get to start.
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112, that is its name
 
 import numpy as np
 import pytest

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -21,14 +22,16 @@ from click.testing import CliRunner
 from pyarrow import dataset, parquet
 from sklearn.base import clone
 
+import s3c2.ray
 from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
 from s3c2.cli.commands import s3c2 as s3c2_command
 from s3c2.engine.cluster import connected, spread
 from s3c2.errors import ClusterError, DataError, MissingExtraError
 from s3c2.files.model_files import model_file
 from s3c2.fitting import _groups
+from s3c2.labelling import folder_of_run, stream_of
+from s3c2.ray import PartsOfRun, label_parts
 
-os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # listens on this machine alone
 ray = pytest.importorskip("ray", reason="needs the extra ray")
 
 COLUMNS = [f"c{number}" for number in range(6)]
@@ -215,8 +218,6 @@ def local_ray():
 def test_a_dataset_gets_the_clusters_of_one_process(place, local_ray):
     import ray.data
 
-    import s3c2.ray
-
     rows = ray.data.read_parquet(str(place / "rows"))
     found = s3c2.ray.predict(rows, place / "model").to_pandas()
     alone = labels(place / "alone")
@@ -234,8 +235,6 @@ def test_a_dataset_gets_the_clusters_of_one_process(place, local_ray):
 def test_actors_that_have_a_gpu_label_there(place, local_ray):
     """Two actors share a GPU; they give the clusters of one process on a CPU."""
     import ray.data
-
-    import s3c2.ray
 
     class WithDevice(s3c2.ray.Predictor):
         def __call__(self, batch):
@@ -259,8 +258,6 @@ def test_actors_that_have_a_gpu_label_there(place, local_ray):
 
 
 def test_without_ray_the_install_line_is_named(monkeypatch, place):
-    import s3c2.ray
-
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"pip install 's3c2\[ray\]'"):
         s3c2.ray.predict(None, place / "model")
@@ -307,10 +304,40 @@ def test_a_group_that_is_lost_with_its_worker_is_done_again(tmp_path, local_ray)
     assert (tmp_path / "died").exists()
 
 
+def parts_of_run(place, data, out, skip_damaged):
+    refused = (lambda error: None) if skip_damaged else None
+    stream = stream_of(S3C2.load(place / "model"), data, "name", refused)
+    return PartsOfRun(
+        model_file(place / "model").read_bytes(), data, "name",
+        folder_of_run(out, place / "model", stream), skip_damaged,
+    )  # fmt: skip
+
+
+def test_a_damaged_part_is_named_and_nothing_goes_on_behind(place, local_ray, tmp_path):
+    """A thread that asks Ray for something while this process leaves it ends the process."""
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    for number in range(6):
+        shutil.copy(place / "rows" / f"{number:02d}.parquet", rows)
+    content = bytearray((rows / "02.parquet").read_bytes())
+    content[1000:30_000] = bytes(29_000)
+    (rows / "02.parquet").write_bytes(content)
+    threads = set(threading.enumerate())
+    with pytest.raises(DataError, match=r"02\.parquet: cannot be read as Parquet") as caught:
+        label_parts(parts_of_run(place, rows, tmp_path / "strict", False), 0, 1)
+    assert len(str(caught.value).splitlines()) == 1
+    assert set(threading.enumerate()) <= threads
+    left_out = []
+    run = parts_of_run(place, rows, tmp_path / "all_others", True)
+    assert label_parts(run, 0, 2, left_out.append) == 5 * FILE_ROWS
+    assert [str(error) for error in left_out] == [str(caught.value)]
+    for part in (tmp_path / "all_others").glob("part-*"):
+        assert part.read_bytes() == (place / "alone" / part.name).read_bytes()
+    assert len(list((tmp_path / "all_others").glob("part-*"))) == 5
+
+
 def test_a_worker_with_another_version_is_refused(place, local_ray, monkeypatch):
-    import s3c2.ray
     from s3c2.engine import cluster
-    from s3c2.labelling import folder_of_run, stream_of
 
     here = cluster.versions()
     assert torch.__version__.startswith(here["torch"])
@@ -319,14 +346,10 @@ def test_a_worker_with_another_version_is_refused(place, local_ray, monkeypatch)
     monkeypatch.setattr(cluster, "versions", lambda: asked)
     with pytest.raises(ClusterError, match=re.escape(said)):
         spread(lambda common, group: group, None, [0], 0)
-    data, out = place / "rows", place / "other"
-    stream = stream_of(S3C2.load(place / "model"), data, "name")
-    run = s3c2.ray.PartsOfRun(
-        model_file(place / "model").read_bytes(), data, "name",
-        folder_of_run(out, place / "model", stream), skip_damaged=True, versions=asked,
-    )  # fmt: skip
-    with pytest.raises(DataError, match=re.escape(said)):  # no part is damaged for this
-        s3c2.ray.label_parts(run, 0, 1, refused=lambda error: None)
+    out = place / "other"
+    run = parts_of_run(place, place / "rows", out, skip_damaged=True)
+    with pytest.raises(ClusterError, match=re.escape(said)):  # no part is damaged for this
+        label_parts(run, 0, 1, refused=lambda error: None)
     assert not list(out.glob("part-*"))
 
 

@@ -7,7 +7,7 @@ the cluster: a part that a lost worker had under way is made again by another on
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from s3c2.engine.cluster import connected, other_versions, ray_package, versions
+from s3c2.engine.cluster import as_they_come, connected, ray_package
 from s3c2.engine.progress import Progress
-from s3c2.errors import DataError
+from s3c2.errors import ClusterError, DataError
 from s3c2.estimator import S3C2
 from s3c2.files.model_files import MODEL_FILE, model_file
 from s3c2.files.parts_folder import PartsFolder
@@ -61,7 +61,7 @@ def predict(
         zero_copy_batch=True,
         num_gpus=num_gpus,
         num_cpus=0 if _cpus(ray) == 1 else None,  # the only one is needed to read with
-        compute=_pool(ray, workers or _room(ray, num_gpus)),
+        compute=ray.data.ActorPoolStrategy(size=workers or _room(ray, num_gpus)),
     )
 
 
@@ -108,7 +108,7 @@ class PartsOfRun:
     id_column : as asked for
     folder : where parts go, the same for all workers
     skip_damaged : whether files that cannot be used were left out
-    versions : of the one who asks
+    key : by which a worker knows what it has loaded
     """
 
     model: bytes
@@ -116,41 +116,10 @@ class PartsOfRun:
     id_column: str | None
     folder: PartsFolder
     skip_damaged: bool = False
-    versions: Mapping[str, str] = field(default_factory=versions)
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
-class PartMaker:
-    """Makes parts; one of these in each worker."""
-
-    def __init__(self, run: PartsOfRun) -> None:
-        model = model_of(run.model)
-        refused = (lambda error: None) if run.skip_damaged else None
-        stream = stream_of(model, run.data, run.id_column, refused)
-        sizes = [part.n_rows for part in stream.parts]
-        self.folder = run.folder
-        self.problem = other_versions(run.versions)
-        if not self.problem and sizes != list(run.folder.sizes):
-            self.problem = (
-                f"{run.data}: a worker sees other rows than the one who asked. The path must lead "
-                "to the same files on every node."
-            )
-        self.labelling = Labelling(model, stream)
-
-    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Write the parts of these numbers; what is wrong with each, if anything."""
-        problems = [self.problem or self._make(int(number)) for number in batch["number"]]
-        return {
-            "number": batch["number"],
-            "problem": np.array(problems, dtype=object),
-            "of_part": np.full(len(problems), not self.problem),  # and not of all that it makes
-        }
-
-    def _make(self, number: int) -> str:
-        try:
-            self.folder.write(number, self.labelling.part(number))
-        except DataError as error:
-            return str(error)
-        return ""
+_LOADED: dict[str, Labelling] = {}  # of the run that this worker is at
 
 
 def label_parts(
@@ -160,33 +129,46 @@ def label_parts(
 
     ``refused`` is told of a part that cannot be read, which is then left out.
     """
-    ray = ray_package()
     missing = run.folder.missing()
     sizes = run.folder.sizes
-    n_rows = sum(sizes) - sum(sizes[number] for number in missing)
-    if not missing:
-        return n_rows
-    numbers = ray.data.from_items(
-        [{"number": number} for number in missing], override_num_blocks=len(missing)
-    )
-    made = numbers.map_batches(
-        PartMaker,
-        fn_constructor_args=(run,),
-        batch_size=1,
-        compute=_pool(ray, min(workers or _cpus(ray), len(missing))),
-    )
     done, total = 0, sum(sizes[number] for number in missing)
+    at_once = workers or _cpus(ray_package())
     with Progress("predicting", total, verbose, per_second="rows") as progress:
-        for row in made.iter_rows():
-            number, problem = int(row["number"]), str(row["problem"])
-            if problem:
-                if refused is None or not row["of_part"]:
-                    raise DataError(problem)
-                refused(DataError(problem))
-                continue
-            done += sizes[number]
-            progress.update(done)
-    return n_rows + done
+        for place, problem in as_they_come(_write_part, run, missing, {"num_cpus": 1}, at_once):
+            if problem is None:
+                done += sizes[missing[place]]
+                progress.update(done)
+            elif refused is None:
+                raise problem
+            else:
+                refused(problem)
+    return sum(sizes) - total + done
+
+
+def _write_part(run: PartsOfRun, number: int) -> DataError | None:
+    """Write one part; what is wrong with it, if anything."""
+    labelling = _labelling_of(run)
+    try:
+        run.folder.write(number, labelling.part(number))
+    except DataError as error:
+        return error
+    return None
+
+
+def _labelling_of(run: PartsOfRun) -> Labelling:
+    """The model and the rows of a run, which each worker loads once."""
+    if run.key not in _LOADED:
+        refused = (lambda error: None) if run.skip_damaged else None
+        model = model_of(run.model)
+        stream = stream_of(model, run.data, run.id_column, refused)
+        if [part.n_rows for part in stream.parts] != list(run.folder.sizes):
+            raise ClusterError(
+                f"{run.data}: a worker sees other rows than the one who asked. The path must lead "
+                "to the same files on every node."
+            )
+        _LOADED.clear()
+        _LOADED[run.key] = Labelling(model, stream)
+    return _LOADED[run.key]
 
 
 def model_of(content: bytes) -> S3C2:
@@ -205,7 +187,3 @@ def _room(ray: Any, num_gpus: float) -> int:
     if num_gpus:
         return max(1, int(ray.cluster_resources().get("GPU", 0) / num_gpus))
     return max(1, _cpus(ray) - 1)
-
-
-def _pool(ray: Any, size: int) -> Any:
-    return ray.data.ActorPoolStrategy(size=size)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from experiments import command_line, ledger
 
-os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # listens on this machine alone
 pytest.importorskip("ray", reason="needs the extra ray")
 # What Ray leaves behind when it stops is not ours to mend.
 pytestmark = [

@@ -7,13 +7,14 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 import torch
 
 from s3c2 import __version__
 from s3c2.engine.progress import Progress
-from s3c2.errors import ClusterError, MissingExtraError
+from s3c2.errors import ClusterError, MissingExtraError, S3C2Error
 
 R = TypeVar("R")
 
@@ -40,8 +41,11 @@ def connected(address: str | None = None) -> Iterator[None]:
     """A Ray cluster: the one this process is connected to already, the one at this address, or a
     new one on this machine alone.
     """
-    if address is None:  # Ray would listen on all interfaces, unless it is told that it is alone
+    if address is None:
+        # Ray would listen on all interfaces, unless it is told that it is alone,
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        # and would tell its makers how it is used.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what it says of its own workings
     ray = ray_package()
     if ray.is_initialized():
@@ -123,26 +127,59 @@ def n_workers() -> tuple[int, dict[str, float]]:
 def spread(
     function: Callable[[Any, Any], R], common: Any, groups: Sequence[Any], verbose: int
 ) -> list[R]:
-    """``function(common, group)`` of every group, on the cluster, in the order of the groups.
-
-    What was under way on a worker that is lost is begun again on another one.
-    """
-    ray = ray_package()
-    _, gets = n_workers()
-    task = ray.remote(max_retries=-1, **gets)(_in_version)
-    shared = ray.put(common)
-    left = [task.remote(versions(), function, shared, group) for group in groups]
-    order = {reference: number for number, reference in enumerate(left)}
+    """``function(common, group)`` of every group, on the cluster, in the order of the groups."""
+    n, gets = n_workers()
     results: dict[int, R] = {}
     with Progress("training on the cluster, groups", len(groups), verbose) as progress:
-        while left:
-            (done, *_), left = ray.wait(left)
-            try:
-                results[order[done]] = ray.get(done)
-            except ray.exceptions.RayTaskError as error:
-                raise error.as_instanceof_cause() from None
+        for number, result in as_they_come(function, common, groups, gets, n):
+            results[number] = result
             progress.update(len(results))
     return [results[number] for number in range(len(groups))]
+
+
+def as_they_come(
+    function: Callable[[Any, Any], R],
+    common: Any,
+    groups: Sequence[Any],
+    gets: Mapping[str, float],
+    at_once: int,
+) -> Iterator[tuple[int, R]]:
+    """``function(common, group)`` of each group as soon as it is there, with the group's place.
+
+    What was under way on a worker that is lost is begun again on another one. When the caller goes,
+    or after an error, no more is begun, and what is under way ends by itself: a task that is done
+    while Ray 2.60 cancels it takes this process down.
+
+    Parameters
+    ----------
+    gets : what each task needs of the cluster, such as ``{"num_cpus": 1}``
+    at_once : tasks under way
+    """
+    ray = ray_package()
+    task = ray.remote(max_retries=-1, **gets)(_in_version)
+    shared = ray.put(common)
+    places = iter(range(len(groups)))
+    under_way: dict[Any, int] = {}
+    while True:
+        for place in islice(places, at_once - len(under_way)):
+            under_way[task.remote(versions(), function, shared, groups[place])] = place
+        if not under_way:
+            return
+        (done, *_), _ = ray.wait(list(under_way))
+        place = under_way.pop(done)
+        try:
+            result = ray.get(done)
+        except ray.exceptions.RayTaskError as error:
+            raise _of_a_worker(error) from None
+        yield place, result
+
+
+def _of_a_worker(error: Any) -> BaseException:
+    """What went wrong there: in one sentence if it is about what the user gave, else with all."""
+    if isinstance(error.cause, S3C2Error):
+        return error.cause
+    whole: BaseException = error.as_instanceof_cause()
+    return whole
 
 
 def versions() -> dict[str, str]:
@@ -151,23 +188,15 @@ def versions() -> dict[str, str]:
     return {"s3c2": __version__, "torch": release}
 
 
-def other_versions(asked: Mapping[str, str]) -> str:
-    """In one sentence what this worker has in another version than the one who asked, if any."""
-    for name, here in versions().items():
-        if asked[name] != here:
-            return (
-                f"A worker of the cluster has {name} {here}, and the one who asked has "
-                f"{asked[name]}. Install the same version on every node."
-            )
-    return ""
-
-
 def _in_version(
     asked: Mapping[str, str], function: Callable[[Any, Any], R], common: Any, group: Any
 ) -> R:
-    problem = other_versions(asked)
-    if problem:
-        raise ClusterError(problem)
+    for name, here in versions().items():
+        if asked[name] != here:
+            raise ClusterError(
+                f"A worker of the cluster has {name} {here}, and the one who asked has "
+                f"{asked[name]}. Install the same version on every node."
+            )
     return function(common, group)
 
 
