@@ -107,7 +107,7 @@ def test_killed_under_load_it_goes_on_trains_beside_and_writes_results(tmp_path)
     assert set(acknowledged) <= set(keys)
     assert len(keys) == len(set(keys))
 
-    asking = Asking(*start, "--labnet-steps", 800, "--clunet-steps", 30)
+    asking = Asking(*start, "--labnet-steps", 800, "--clunet-steps", 300)
     assert f"{len(keys):,} answers" in asking.get("/")
     answer_truly(asking, 8)
     deadline = time.monotonic() + 120
