@@ -4,7 +4,8 @@
 
 A folder of Parquet files of 20 columns becomes a folder of labels: in one process, as by ``s3c2
 predict``, and by the workers of a Ray on this machine, as with ``--ray``, in turns. Each has one
-thread. The start of the workers, which load the model, counts; that of the cluster does not.
+thread. Loading the model counts; the start of the cluster and of its workers, some seconds, does
+not.
 """
 
 from __future__ import annotations
