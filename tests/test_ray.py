@@ -26,7 +26,7 @@ import s3c2.ray
 from s3c2 import S3C2, CluNet, LabNet, Links, fit_many
 from s3c2.cli.commands import s3c2 as s3c2_command
 from s3c2.engine.cluster import connected, spread
-from s3c2.errors import ClusterError, DataError, MissingExtraError
+from s3c2.errors import ClusterError, DataError, LinksWarning, MissingExtraError
 from s3c2.files.model_files import model_file
 from s3c2.fitting import _groups
 from s3c2.labelling import folder_of_run, stream_of
@@ -287,6 +287,24 @@ def test_a_grid_on_ray_gives_the_models_of_this_machine(many_blobs, local_ray):
         for name, weights in one.network_.state_dict().items():
             assert (weights == two.network_.state_dict()[name]).all()
         assert (one.labels_ == two.labels_).all()
+
+
+def test_what_a_worker_says_is_said_as_on_this_machine(many_blobs, local_ray):
+    X, _ = many_blobs
+    with pytest.raises(ValueError, match="n_samples=900") as alone:
+        fit_many(X, [(S3C2(1000, verbose=0), None)])
+    with pytest.raises(ValueError, match="n_samples=900") as on_ray:
+        fit_many(X, [(S3C2(1000, verbose=0), None)], engine="ray")
+    assert str(on_ray.value) == str(alone.value)
+    ids = [f"r{row}" for row in range(len(X))]
+    links = Links(must=[("r0", "r0x"), *zip(ids[:9], ids[9:18])], cannot=[("r1", "r2")])
+    configurations = grid(many_blobs)[1][:1]
+    said = []
+    for engine in (None, "ray"):
+        with pytest.warns(LinksWarning, match="1 of 11 links") as caught:
+            fit_many(X, [(configurations[0][0], links)], sample_id=ids, engine=engine)
+        said.append({str(one.message) for one in caught if one.category is LinksWarning})
+    assert said[0] == said[1]
 
 
 def test_a_worker_keeps_to_its_own_processor(local_ray):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from s3c2.surface import LinkEstimator
 
 Group = tuple[Sequence[Any], Sequence[Any], Sequence[int]]  # models, their links and seeds
+Said = tuple[str, type[Warning]]
 M = TypeVar("M", bound="LinkEstimator")
 C = TypeVar("C", bound="TrainsInGrids")
 
@@ -354,10 +355,12 @@ def _fit_on_ray(
         found = spread(_fit_for_another, (X, sample_id), groups, int(given[0].verbose))
     models: list[Any] = [None] * len(given)
     failed: dict[int, DataError] = {}
-    for some, (fitted, errors) in zip(numbers, found):
+    for some, (fitted, diverged, _) in zip(numbers, found):
         for place, model in zip(some, fitted):
             models[place] = model
-        failed |= {some[place]: error for place, error in errors.items()}
+        failed |= {some[place]: error for place, error in diverged.items()}
+    for message, category in dict.fromkeys(one for *_, said in found for one in said):
+        warn(message, category)
     return models, failed
 
 
@@ -375,15 +378,18 @@ def _groups(links: Sequence[Any], seeds: Sequence[int], n: int) -> list[list[int
     return [sorted(some) for some in groups if some]
 
 
-def _fit_for_another(data: tuple[Any, Any], group: Group) -> tuple[list[Any], dict[int, DataError]]:
-    """The same for another process, which may have no GPU."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # nobody reads what a worker says
+def _fit_for_another(
+    data: tuple[Any, Any], group: Group
+) -> tuple[list[Any], dict[int, DataError], list[Said]]:
+    """The same for another process, which may have no GPU; and what the library warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         models, failed = _fit_together(data, group)
     for model in models:
         model._trained_on = device_name(model.device)
         _bring_home(model)
-    return models, failed
+    ours = [one for one in caught if one.category.__module__ == DataError.__module__]
+    return models, failed, [(str(one.message), one.category) for one in ours]
 
 
 def _bring_home(model: Any) -> None:

@@ -224,14 +224,21 @@ def stream_of(
     )
 
 
-def folder_of_run(path: Path, model_folder: Path, stream: Stream) -> PartsFolder:
-    """The folder for the labels of this data by this model."""
+def id_column_of(model: Any, asked: str | None = None) -> str | None:
+    """The column with the ids: the one asked for, or that of ``fit``."""
+    return asked or getattr(preparation_of(model), "id_column", None)
+
+
+def folder_of_run(
+    path: Path, model_folder: Path, stream: Stream, id_column: str | None = None
+) -> PartsFolder:
+    """The folder for the labels of this data by this model, with the ids of this column."""
     sources = sorted({part.source for part in stream.parts})
     run = {
         "labels": 1,
         "model": hashlib.sha256(model_file(model_folder).read_bytes()).hexdigest(),
         "data": [[Path(source).name, *_state(source)] for source in sources],
-        "ids": stream.has_ids,
+        "ids": id_column if stream.has_ids else None,
     }
     return PartsFolder.of_run(path, run, [part.n_rows for part in stream.parts])
 

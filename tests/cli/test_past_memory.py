@@ -259,6 +259,21 @@ class TestBadInput:
         refused(fitted.run("predict", "out", parts, "-o", out), "parts of another run", "-o")
         assert labels(out) == before
 
+    def test_ids_of_another_column_are_another_run(self, fitted, parts, tmp_path):
+        out, other = tmp_path / "labels", tmp_path / "other"
+        fitted.run("predict", "out", parts, "-o", out)
+        before = labels(out)
+        column = parquet.read_table(parts / "0.parquet").column_names[-1]  # of numbers, too
+        again = fitted.run("predict", "out", parts, "--id-column", column, "-o", out)
+        refused(again, "parts of another run", "other ids", "-o")
+        assert labels(out) == before
+        result = fitted.run("predict", "out", parts, "--id-column", column, "-o", other)
+        assert result.exit_code == 0, result.output
+        assert labels(other)["cluster"] == before["cluster"]
+        assert labels(other)["id"] != before["id"]
+        same = fitted.run("predict", "out", parts, "--id-column", "name", "-o", out)
+        assert "3 of 3 parts are there already" in same.stderr
+
     def test_an_output_folder_with_something_else(self, fitted, parts, tmp_path):
         (tmp_path / "labels").mkdir()
         (tmp_path / "labels" / "mine.txt").write_text("keep")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from s3c2.engine.progress import Progress
 
 
@@ -13,3 +15,17 @@ def test_progress_goes_to_stderr_and_can_be_switched_off(capsys, monkeypatch):
         out, err = capsys.readouterr()
         assert out == ""
         assert err.startswith("training: 5 of 10, loss 0.5") if verbose else err == ""
+
+
+def test_speed_and_time_can_leave_out_the_start(capsys, monkeypatch):
+    now = 0.0
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("s3c2.engine.progress.time", clock)
+    with Progress("predicting", 110, per_second="rows") as progress:
+        now = 100.0  # the workers had to be started
+        progress.count_from(10)
+        progress.update(10)  # too early to tell
+        now = 102.0
+        progress.update(30)
+    said = "predicting: 30 of 110, 10 rows a second, 2 s, about 8 s left\n"
+    assert capsys.readouterr().err == said

@@ -49,11 +49,12 @@ class LeftOut:
 def write_label_parts(path: Path, model: S3C2, model_folder: Path, data: Stream) -> None:
     """Write the labels of data past memory as Parquet parts, in place of an earlier fit's."""
     from s3c2.files.parts_folder import NOTE
-    from s3c2.labelling import Labelling, folder_of_run
+    from s3c2.labelling import Labelling, folder_of_run, id_column_of
 
     for old in (path / NOTE, *path.glob("part-*.parquet")):
         old.unlink(missing_ok=True)
-    Labelling(model, data).into_folder(folder_of_run(path, model_folder, data), model.verbose)
+    folder = folder_of_run(path, model_folder, data, id_column_of(model))
+    Labelling(model, data).into_folder(folder, model.verbose)
 
 
 def check_table_name(path: Path) -> None:

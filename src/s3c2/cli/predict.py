@@ -98,7 +98,7 @@ def predict(
         if not into_folder:
             check_table_name(out)
     from s3c2 import S3C2
-    from s3c2.labelling import Labelling, folder_of_run, stream_of
+    from s3c2.labelling import Labelling, folder_of_run, id_column_of, stream_of
 
     left_out = LeftOut(quiet)
     refused = left_out.note if skip_damaged else None
@@ -110,7 +110,8 @@ def predict(
         labelling = Labelling(model, stream)
         if into_folder:
             with output_folder(out):
-                folder = folder_of_run(out.resolve(), model_folder, stream)
+                ids = id_column_of(model, id_column)
+                folder = folder_of_run(out.resolve(), model_folder, stream, ids)
                 work: Callable[[], int] = partial(labelling.into_folder, folder, verbose, refused)
                 if on_ray:
                     from s3c2.files.model_files import model_file

@@ -66,7 +66,8 @@ class FragmentPart:
     def _batches(self) -> Iterator[Any]:
         from pyarrow import dataset
 
-        wanted = [*self.columns, *([self.id_column] if self.id_column else [])]
+        ids = [] if self.id_column is None else [self.id_column]
+        wanted = list(dict.fromkeys([*self.columns, *ids]))  # numbers may be ids, too
         options = {}
         if isinstance(self.fragment, dataset.ParquetFileFragment):
             options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -14,7 +16,7 @@ import torch
 
 from s3c2 import __version__
 from s3c2.engine.progress import Progress
-from s3c2.errors import ClusterError, MissingExtraError, S3C2Error
+from s3c2.errors import ClusterError, MissingExtraError
 
 R = TypeVar("R")
 
@@ -56,17 +58,17 @@ def connected(address: str | None = None) -> Iterator[None]:
     how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     how["runtime_env"] = ONE_THREAD
     try:
-        _check_reachable(address)
-        with _nothing_said():
-            if address is None:
-                ray.init("local", **how, include_dashboard=False)
-            else:
-                with _waiting_briefly():
-                    ray.init(address, **how)
-    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        raise _not_connected(ray, address, error) from None
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    try:
+        try:
+            _check_reachable(address)
+            with _nothing_said(), _interrupted_afterwards():
+                if address is None:
+                    ray.init("local", **how, include_dashboard=False)
+                else:
+                    with _waiting_briefly():
+                        ray.init(address, **how)
+        except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+            raise _not_connected(ray, address, error) from None
+        ray.data.DataContext.get_current().enable_progress_bars = False
         yield
     finally:
         ray.shutdown()
@@ -83,6 +85,23 @@ def _waiting_briefly() -> Iterator[None]:
     finally:
         if before is None:
             del os.environ[name]
+
+
+@contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """Let Ctrl-C wait: a process that leaves Ray in the middle of its start ends by a signal."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield  # Ctrl-C goes elsewhere, or nowhere
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
 
 
 @contextmanager
@@ -176,7 +195,7 @@ def as_they_come(
 
 def _of_a_worker(error: Any) -> BaseException:
     """What went wrong there: in one sentence if it is about what the user gave, else with all."""
-    if isinstance(error.cause, S3C2Error):
+    if isinstance(error.cause, ValueError):  # S3C2Error among them
         return error.cause
     whole: BaseException = error.as_instanceof_cause()
     return whole

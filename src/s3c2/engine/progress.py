@@ -42,6 +42,7 @@ class Progress:
         self.verbose = verbose if is_first() else 0
         self.per_second = per_second
         self.began = time.monotonic()
+        self.before = 0
         self.next = self.began + PATIENCE if self.verbose else float("inf")
         self._bar: Any = None
         self._task: Any = None
@@ -50,12 +51,18 @@ class Progress:
         """Whether it is time for an update; cheap enough to ask every step."""
         return time.monotonic() >= self.next
 
+    def count_from(self, done: int) -> None:
+        """Let speed and time count from now on, and not what was needed for a start."""
+        self.began, self.before = time.monotonic(), done
+        self.next = max(self.next, self.began + PATIENCE)
+
     def update(self, done: int, note: str = "") -> None:
         now = time.monotonic()
         if now < self.next:
             return
+        since = max(done - self.before, 0)
         if self.per_second is not None:
-            note = f"{done / (now - self.began):,.0f} {self.per_second} a second"
+            note = f"{since / (now - self.began):,.0f} {self.per_second} a second"
         if self._bar is None and sys.stderr.isatty():
             self._bar = _rich_bar()
             if self._bar is not None:
@@ -65,7 +72,7 @@ class Progress:
             self.next = now + BAR_EVERY
         else:
             seconds = now - self.began
-            left = seconds * (self.total - done) / max(done, 1)
+            left = seconds * (self.total - done) / max(since, 1)
             note = f", {note}" if note else ""
             print(
                 f"{self.what}: {done:,} of {self.total:,}{note}, "

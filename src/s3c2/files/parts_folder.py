@@ -46,8 +46,8 @@ class PartsFolder:
         if note.exists():
             if _text(note) != content:
                 raise StorageError(
-                    f"{path} holds parts of another run: another model, other data or an older "
-                    "version of it. Give an empty folder with -o, or remove this one."
+                    f"{path} holds parts of another run: another model, other ids, other data or "
+                    "an older version of it. Give an empty folder with -o, or remove this one."
                 )
         elif there:
             raise StorageError(
