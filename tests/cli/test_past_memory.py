@@ -84,6 +84,20 @@ def test_finished_parts_are_kept_and_missing_ones_made(fitted, parts, small_part
     assert not list(out.glob(".*"))
 
 
+def test_an_unfinished_folder_is_scored_with_a_warning(fitted, parts, small_parts, tmp_path):
+    out = tmp_path / "labels"
+    fitted.run("predict", "out", parts, "-o", out)
+    given = "evaluate", out, "truth.csv", "--id-column", "name", "--truth-column", "kind"
+    whole = fitted.run(*given)
+    assert "60 of 60 rows" in whole.stdout
+    assert whole.stderr == ""
+    (out / "part-00002.parquet").unlink()
+    result = fitted.run(*given)
+    assert result.exit_code == 0
+    assert "50 of 50 rows" in result.stdout
+    assert result.stderr.startswith("Warning: 1 of 6 parts are missing in ")
+
+
 @pytest.mark.slow
 def test_a_killed_prediction_goes_on_to_the_same_labels(fitted, tmp_path):
     table = arrow_csv.read_csv(fitted / "data.csv")

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from s3c2.cli.data_options import PATH
-from s3c2.cli.messages import example, print_json
+from s3c2.cli.messages import example, print_json, say
 
 
 @click.command(
@@ -35,7 +35,14 @@ def evaluate(
     """
     from s3c2 import metrics
     from s3c2.cli.label_files import join, read_label_column
+    from s3c2.files.parts_folder import PartsFolder
 
+    folder = PartsFolder.left_by_a_run(labels)
+    if folder is not None and (missing := folder.missing()):
+        say(
+            f"Warning: {len(missing):,} of {len(folder.sizes):,} parts are missing in {labels}: "
+            "their rows do not count. The command that made the folder makes them, too."
+        )
     own = read_label_column(
         labels,
         column=label_column,

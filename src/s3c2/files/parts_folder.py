@@ -60,6 +60,14 @@ class PartsFolder:
             left.unlink(missing_ok=True)
         return cls(path, sizes)
 
+    @classmethod
+    def left_by_a_run(cls, path: Path) -> PartsFolder | None:
+        """The folder as a run left it, or None if it is none of ours."""
+        try:
+            return cls(path, json.loads(_text(path / NOTE))["rows"])
+        except (ValueError, KeyError, TypeError):
+            return None
+
     def file(self, number: int) -> Path:
         """Where a part goes."""
         return self.path / f"part-{number:05d}.parquet"
