@@ -29,6 +29,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 
@@ -128,6 +130,17 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def kept_warnings() -> Iterator[list[tuple[str, type[Warning]]]]:
+    """Collect what the library warns of, for ``warn`` in another process; others are dropped."""
+    said: list[tuple[str, type[Warning]]] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield said
+    ours = [one for one in caught if one.category.__module__ == __name__]
+    said += [(str(one.message), one.category) for one in ours]
 
 
 def _is_ours(frame: FrameType) -> bool:

@@ -7,7 +7,6 @@ estimator's own ``_learn`` trains; every model then gets what it learned.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
@@ -27,7 +26,7 @@ from s3c2.engine.ranks import check_same, meet, n_ranks, of_first, take_weights_
 from s3c2.engine.rows import Rows
 from s3c2.engine.run import FitRun
 from s3c2.engine.usual_torch import usual_torch
-from s3c2.errors import DataError, LinksError, NoLinksWarning, warn
+from s3c2.errors import DataError, LinksError, NoLinksWarning, kept_warnings, warn
 from s3c2.links import Links
 from s3c2.reading import Reading, read_for_fit
 from s3c2.sampled import Sampled, sampled, tell
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from s3c2.surface import LinkEstimator
 
 Group = tuple[Sequence[Any], Sequence[Any], Sequence[int]]  # models, their links and seeds
-Said = tuple[str, type[Warning]]
 M = TypeVar("M", bound="LinkEstimator")
 C = TypeVar("C", bound="TrainsInGrids")
 
@@ -380,16 +378,14 @@ def _groups(links: Sequence[Any], seeds: Sequence[int], n: int) -> list[list[int
 
 def _fit_for_another(
     data: tuple[Any, Any], group: Group
-) -> tuple[list[Any], dict[int, DataError], list[Said]]:
+) -> tuple[list[Any], dict[int, DataError], list[tuple[str, type[Warning]]]]:
     """The same for another process, which may have no GPU; and what the library warned of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with kept_warnings() as said:
         models, failed = _fit_together(data, group)
     for model in models:
         model._trained_on = device_name(model.device)
         _bring_home(model)
-    ours = [one for one in caught if one.category.__module__ == DataError.__module__]
-    return models, failed, [(str(one.message), one.category) for one in ours]
+    return models, failed, said
 
 
 def _bring_home(model: Any) -> None:
