@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 # Also for OpenMP outside of torch, and for processes that tests start. A thread that has nothing to
 # do sleeps: the other worker needs the core.
@@ -13,6 +14,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # background they hardly get to start.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112, that is its name
+
+# What a shell starts in the background ignores Ctrl-C, and so would commands that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import numpy as np
 import pytest
