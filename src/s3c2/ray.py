@@ -131,14 +131,13 @@ def label_parts(
     """
     missing = run.folder.missing()
     sizes = run.folder.sizes
-    done, total, started = 0, sum(sizes[number] for number in missing), False
+    done, total = 0, sum(sizes[number] for number in missing)
     at_once = workers or _cpus(ray_package())
     with Progress("predicting", total, verbose, per_second="rows") as progress:
         for place, problem in as_they_come(_write_part, run, missing, {"num_cpus": 1}, at_once):
             if problem is None:
                 done += sizes[missing[place]]
-                if not started:  # until now the workers were begun
-                    started = True
+                if not progress.before:  # until now the workers were begun
                     progress.count_from(done)
                 progress.update(done)
             elif refused is None:

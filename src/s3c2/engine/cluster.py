@@ -172,7 +172,7 @@ def as_they_come(
     Parameters
     ----------
     gets : what each task needs of the cluster, such as ``{"num_cpus": 1}``
-    at_once : tasks under way
+    at_once : tasks under way, at most
     """
     ray = ray_package()
     task = ray.remote(max_retries=-1, **gets)(_in_version)
