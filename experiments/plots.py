@@ -21,6 +21,7 @@ from experiments.runs import DEFAULT, DESIGNS, K_MEANS
 
 DPI = 130
 IDEC_ALONE = "IDEC without links"
+DEFAULT_ALONE = "S3C2 default without links"
 Drawing = tuple[pd.DataFrame, Figure]  # a picture with its numbers
 TITLES = {
     "mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "letters": "Letters",
@@ -38,11 +39,12 @@ STYLES = {
     "DCPR": ("#009E73", "^"),
     "IDEC": ("#CC79A7", "D"),
     "NNclustering": ("#56B4E9", "v"),
+    DEFAULT_ALONE: ("0.2", ""),
     IDEC_ALONE: ("#CC79A7", ""),
     K_MEANS: ("0.5", ""),
 }
 THIN: dict[str, Any] = {"linewidth": 0.8, "markersize": 3, "band": 0.0}
-LINES = {K_MEANS: ":", IDEC_ALONE: "--"}  # without links: a level line
+LINES = {K_MEANS: ":", IDEC_ALONE: "--", DEFAULT_ALONE: "-."}  # without links: a level line
 # Measures of LabNet, in figures 4 and 6
 INDICATORS = {
     "accuracy": ("LabNet's accuracy", "#0072B2", "v"),
@@ -64,7 +66,8 @@ def table(rows: Rows) -> pd.DataFrame:
         frame[column] = pd.to_numeric(frame[column])
     semi = frame["semi_supervised"] == "True"
     frame["name"] = frame["method"].where(~semi, frame["method"] + ", semi-supervised LabNet")
-    frame.loc[(frame["method"] == "IDEC") & (frame["n_links"] == 0), "name"] = IDEC_ALONE
+    for method, alone in ((DEFAULT, DEFAULT_ALONE), ("IDEC", IDEC_ALONE)):
+        frame.loc[(frame["method"] == method) & (frame["n_links"] == 0), "name"] = alone
     return frame
 
 

@@ -3,7 +3,7 @@
     python -m experiments best_images --device cuda --precision bf16
 
 Balanced links, five link sets, which are those of figure 5. Rows in results/default_images.csv; the
-other methods are the rows of figure 5 and of k_means.
+other methods are the rows of figure 5, and those of k-means in no_links.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from functools import partial
 
 from experiments.experiment import Experiment
-from experiments.figures import figure_5, k_means
+from experiments.figures import figure_5, no_links
 from experiments.plots import beside_default, draw_methods
-from experiments.runs import DEFAULT, Run, Sizes, grid
+from experiments.runs import DEFAULT, K_MEANS, Run, Sizes, grid
 
 LEDGER = "default_images"
 
@@ -23,12 +23,12 @@ def runs(sizes: Sizes) -> list[Run]:
     return list(grid(DEFAULT, sizes.images, budgets, sizes.link_sets, network="convolutional"))
 
 
-def without_links(sizes: Sizes) -> list[Run]:
-    """The runs of k-means on the same data sets."""
-    return [run for run in k_means.runs(sizes) if run.dataset in sizes.images]
+def k_means_of(sizes: Sizes) -> list[Run]:
+    """k-means on the same data sets."""
+    return no_links.runs_on(sizes.images, sizes, [K_MEANS])
 
 
 EXPERIMENT = Experiment(
     __name__, LEDGER, runs, partial(draw_methods, read=beside_default), group=20, page="results",
-    beside={"convolutional": figure_5.runs, k_means.LEDGER: without_links},
+    beside={"convolutional": figure_5.runs, no_links.LEDGER: k_means_of},
 )  # fmt: skip

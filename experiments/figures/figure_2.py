@@ -4,13 +4,13 @@
 
 Dense networks on the four data sets, balanced links of both designs, five link sets each. Rows in
 results/dense.csv. The thin lines are what links buy, and what the paper's method lacks: k-means and
-IDEC without links, and S3C2 with its defaults (rows of k_means, idec, best and default_chained).
+IDEC without links, and S3C2 with its defaults (rows of no_links, idec, best and default_chained).
 """
 
 from __future__ import annotations
 
 from experiments.experiment import Experiment
-from experiments.figures import k_means
+from experiments.figures import no_links
 from experiments.ledger import Rows
 from experiments.plots import IDEC_ALONE, Drawing, draw_methods
 from experiments.runs import DEFAULT, K_MEANS, Run, Sizes, both_designs, grid
@@ -42,7 +42,7 @@ def idec_without_links(sizes: Sizes) -> list[Run]:
 
 def k_means_of(sizes: Sizes) -> list[Run]:
     """k-means on the same data sets."""
-    return [run for run in k_means.runs(sizes) if run.dataset in sizes.datasets]
+    return no_links.runs_on(sizes.datasets, sizes, [K_MEANS])
 
 
 def draw(rows: Rows) -> Drawing:
@@ -52,7 +52,7 @@ def draw(rows: Rows) -> Drawing:
 EXPERIMENT = Experiment(
     __name__, "dense", both_designs(runs), draw,
     beside={
-        "default": default, "chained": default_chained, k_means.LEDGER: k_means_of,
+        "default": default, "chained": default_chained, no_links.LEDGER: k_means_of,
         "dense": idec_without_links,
     },
 )  # fmt: skip

@@ -6,13 +6,13 @@ Iris, wine, breast cancer and the digits come with scikit-learn. Three others ar
 paper's sets, 3,000 rows at most, with other classes: the five vowels of Letters, the footwear of
 Fashion-MNIST (sandals, sneakers, boots), and the digits 0 to 4 of MNIST. Images come as vectors.
 Scores are those of a held-out third. Balanced links, 20, 100 and 500, no more than rows; five link
-sets. Rows in results/others.csv; k-means has those of k_means.
+sets. Rows in results/others.csv; what is found without links are those of no_links.
 """
 
 from __future__ import annotations
 
 from experiments.experiment import Experiment
-from experiments.figures import k_means
+from experiments.figures import no_links
 from experiments.plots import draw_methods
 from experiments.runs import DEFAULT, Run, Sizes, grid
 
@@ -35,10 +35,9 @@ def runs(sizes: Sizes) -> list[Run]:
 
 
 def without_links(sizes: Sizes) -> list[Run]:
-    """The runs of k-means on the same data sets."""
-    return [run for run in k_means.runs(sizes) if run.dataset in sizes.others]
+    return no_links.runs_on(sizes.others, sizes)
 
 
 EXPERIMENT = Experiment(
-    __name__, "others", runs, draw_methods, page="results", beside={k_means.LEDGER: without_links}
+    __name__, "others", runs, draw_methods, page="results", beside={no_links.LEDGER: without_links}
 )

@@ -224,7 +224,7 @@ class TestTogether:
         clock = SimpleNamespace(perf_counter=iter(range(0, 10_000, 10)).__next__)
         monkeypatch.setattr(command_line, "time", clock)
         monkeypatch.setattr("experiments.training.time", clock)
-        start("all", "--experiments", "k_means", "neighbours", "--budget-seconds", "15")
+        start("all", "--experiments", "no_links", "neighbours", "--budget-seconds", "15")
         said = capsys.readouterr().err
         assert len(ledger.read(tmp_path / "quick" / "without_links.csv")) == 2  # one group
         assert "neighbours: skipped, it has no rows yet" in said
