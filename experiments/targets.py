@@ -9,6 +9,7 @@ from experiments.plots import TITLES
 from experiments.runs import DEFAULT
 
 BUDGETS = (20, 100, 1000, 5000)
+FEWEST = 20
 DENSE = {
     "mnist": (0.88, 0.905, 0.93, 0.95),
     "fashion-mnist": (0.62, 0.66, 0.735, 0.775),
@@ -58,7 +59,8 @@ def judged_beside(data: pd.DataFrame, *, ahead: bool) -> str:
     data : columns dataset, name, n_links, nmi and nmi_std, over link sets
     """
     missed, of = [], 0
-    for (dataset, n), own in data[data["name"] == DEFAULT].groupby(["dataset", "n_links"]):
+    linked = data[(data["name"] == DEFAULT) & (data["n_links"] > 0)]
+    for (dataset, n), own in linked.groupby(["dataset", "n_links"]):
         here = data[(data["dataset"] == dataset) & data["n_links"].isin([0, n])]
         others = here[here["name"] != DEFAULT]
         if others.empty:
@@ -77,6 +79,32 @@ def judged_beside(data: pd.DataFrame, *, ahead: bool) -> str:
     head = f"Goal: {goal} by more than the spread, reached in {of - len(missed)} of {of} cases"
     lines = "".join(f"- {one}\n" for one in missed)
     return f"{head}; not reached:\n\n{lines}" if missed else f"{head}.\n"
+
+
+def judged_few(data: pd.DataFrame) -> str:
+    """Whether a handful of links helps the default, or at least does not hurt it.
+
+    A difference counts if it is more than the larger of both spreads.
+
+    Parameters
+    ----------
+    data : columns dataset, name, n_links, nmi and nmi_std, over link sets
+    """
+    own = data[data["name"] == DEFAULT].set_index(["dataset", "n_links"])
+    found: dict[str, list[str]] = {"higher": [], "the same": [], "lower": []}
+    for dataset in dict.fromkeys(data["dataset"]):
+        if not {(dataset, 0), (dataset, FEWEST)} <= set(own.index):
+            continue
+        without, few = own.loc[(dataset, 0)], own.loc[(dataset, FEWEST)]
+        gain, spread = few["nmi"] - without["nmi"], max(few["nmi_std"], without["nmi_std"])
+        word = "the same" if abs(gain) <= spread else "higher" if gain > 0 else "lower"
+        scores = (f"{number(one['nmi'])} ± {number(one['nmi_std'])}" for one in (without, few))
+        found[word].append(f"{TITLES[str(dataset)]} {' → '.join(scores)}")
+    if not any(found.values()):
+        return ""
+    parts = (f"- {word}: {'; '.join(cases)}\n" for word, cases in found.items() if cases)
+    head = f"Goal: {FEWEST} links never hurt beyond the spread. With them NMI is, against none,"
+    return f"{head}\n\n{''.join(parts)}"
 
 
 def judged_wrong_links(data: pd.DataFrame) -> str:

@@ -2,9 +2,9 @@
 
     python -m experiments no_links --device cpu
 
-Five seeds on the four data sets and on those of other_sets, as vectors. k-means has them scaled as
-S3C2 scales them. It is what the other methods start from; S3C2 learns from neighbours alone, so that
-one sees what the links add. Rows in results/without_links.csv.
+Five seeds on the four data sets and on those of other_sets, as vectors. k-means, what the other
+methods start from, has them scaled as S3C2 scales them. S3C2 learns from neighbours alone here, so
+that one sees what links add. Rows in results/without_links.csv.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from experiments import (
     scoring,
     targets,
 )
-from experiments.figures import ablation, best, best_images, other_sets, wrong_links
+from experiments.figures import ablation, best, best_images, no_links, other_sets, wrong_links
 
 
 class TestCalibration:
@@ -167,6 +167,28 @@ class TestTargets:
         assert "- MNIST, 1,000 links: .600 ± .020, DCPR .590 ± .020" in ahead
         assert "reached in 3 of 3 cases.\n" in targets.judged_beside(data, ahead=False)
 
+    def test_a_handful_of_links_beside_none(self):
+        few = {"mnist": 0.55, "letters": 0.51, "reuters": 0.47}
+        data = pd.DataFrame(
+            {"dataset": name, "name": method, "n_links": n, "nmi": nmi, "nmi_std": 0.02}
+            for name, with_links in few.items()
+            for method, n, nmi in (
+                (runs.DEFAULT, 0, 0.5), (runs.DEFAULT, 20, with_links), ("k-means", 0, 0.9),
+            )
+        )  # fmt: skip
+        said = targets.judged_few(data)
+        assert "- higher: MNIST .500 ± .020 → .550 ± .020\n" in said
+        assert "- the same: Letters .500 ± .020 → .510 ± .020\n" in said
+        assert "- lower: Reuters .500 ± .020 → .470 ± .020\n" in said
+        assert targets.judged_few(data[data["n_links"] > 0]) == ""
+
+    def test_without_links_it_is_not_beside_the_others(self):
+        data = pd.DataFrame(
+            {"dataset": "mnist", "name": name, "n_links": 0, "nmi": 0.5, "nmi_std": 0.0}
+            for name in (runs.DEFAULT, "k-means")
+        )
+        assert targets.judged_beside(data, ahead=True) == ""
+
     def test_the_best_printed_number(self):
         assert printed.best("reuters", 5000) == (0.948, 0.815)
         assert printed.best("reuters", 10_000) is None
@@ -186,6 +208,14 @@ class TestPage:
 
     def test_without_rows_there_are_no_sections(self):
         assert results_page.text() == results_page.INTRODUCTION + "\nNo runs yet.\n"
+
+    def test_what_is_found_without_links_has_the_first_column(self):
+        self.append(best.EXPERIMENT, best.runs(runs.FULL)[:5])
+        self.append(no_links.EXPERIMENT, no_links.runs_on(["mnist"], runs.FULL), nmi=0.4)
+        text = results_page.text()
+        assert "| MNIST | S3C2 default | .400 ± .000 | .500 ± .000 |" in text
+        assert "| MNIST | k-means | .400 ± .000 | – |" in text
+        assert "- higher: MNIST .400 ± .000 → .500 ± .000" in text
 
     def test_a_section_comes_with_its_first_rows(self):
         self.append(best.EXPERIMENT, best.runs(runs.FULL)[:2], ece=0.03)

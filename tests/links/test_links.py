@@ -416,6 +416,14 @@ def test_resolve_leaves_out_absent_rows_with_a_warning():
     assert rows == Links([(1, 0)], n_samples=2)
 
 
+def test_the_warning_of_absent_rows_names_a_link():
+    links = Links([("ann", "bea")], [("bea", "zoe")])
+    with pytest.warns(LinksWarning, match=r"1 of 2 .*such as that of 'bea' and 'zoe'\."):
+        links.resolve(2, ["ann", "bea"])
+    with pytest.raises(LinksError, match=r"speak of, for example, 'ann'"):
+        links.resolve(2, ["x", "y"])
+
+
 def test_resolve_no_links():
     assert Links().resolve(2, ["a", "b"]) == Links(n_samples=2)
 

@@ -35,7 +35,14 @@ def height_and_width(_: Any, __: Any, value: str | None) -> tuple[int, int] | No
     )
 )
 @click.argument("data", type=PATH)
-@click.option("-k", "n_clusters", type=int, required=True, help="Number of clusters, at least 2.")
+@click.option(
+    "-k",
+    "--clusters",
+    "n_clusters",
+    type=int,
+    required=True,
+    help="Number of clusters, at least 2.",
+)
 @click.option("-o", "out", type=PATH, required=True, help="Folder of the project.")
 @data_options
 @click.option(

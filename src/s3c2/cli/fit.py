@@ -70,7 +70,14 @@ def number_or_word(value: str) -> float | str:
     type=PATH,
     help="File with the links. Without it the neighbours of the rows alone decide.",
 )
-@click.option("-k", "n_clusters", type=int, required=True, help="Number of clusters, at least 2.")
+@click.option(
+    "-k",
+    "--clusters",
+    "n_clusters",
+    type=int,
+    required=True,
+    help="Number of clusters, at least 2.",
+)
 @click.option("-o", "out", type=PATH, required=True, help="Folder for the results.")
 @data_options
 @click.option(

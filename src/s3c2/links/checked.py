@@ -75,10 +75,11 @@ class CheckedPairs:
         """The same judgements about other names of the rows."""
         return replace(self, ends=ends)
 
-    def positions_in(self, index: IdIndex) -> tuple[CheckedPairs, int]:
-        """The pairs with both ends among some ids, as positions; how many were left out."""
-        inside = self.select(index.hold_both(self.ends))
-        return inside.with_ends(index.positions(inside.ends)), len(self) - len(inside)
+    def positions_in(self, index: IdIndex) -> tuple[CheckedPairs, Ids]:
+        """The pairs with both ends among some ids, as positions; the ends of those left out."""
+        held = index.hold_both(self.ends)
+        inside = self.select(held)
+        return inside.with_ends(index.positions(inside.ends)), self.ends[~held]
 
 
 def check_n_samples(n_samples: Any) -> int:

@@ -270,11 +270,18 @@ def check_sample_id(
     return index
 
 
-def report_left_out(n_left_out: int, n_links: int, link_ids: Ids, sample_id: Ids) -> None:
-    """Warn of links whose rows are not at hand; refuse when no link is left."""
-    if n_left_out == 0:
+def report_left_out(missing: Ids, n_links: int, sample_id: Ids) -> None:
+    """Warn of links whose rows are not at hand; refuse when no link is left.
+
+    Parameters
+    ----------
+    missing : (links left out, 2), ids of both rows
+    n_links : of all links
+    sample_id : ids of the rows at hand
+    """
+    if len(missing) == 0:
         return
-    if n_left_out == n_links:
+    if len(missing) == n_links:
         rows = (
             f"sample_id holds, for example, {_example(sample_id)}"
             if len(sample_id)
@@ -282,11 +289,13 @@ def report_left_out(n_left_out: int, n_links: int, link_ids: Ids, sample_id: Ids
         )
         raise LinksError(
             f"None of the {n_links} links has both rows in X: the links speak of, for example, "
-            f"{_example(link_ids)}, and {rows}. Check that both name the rows alike."
+            f"{_example(missing)}, and {rows}. Check that both name the rows alike."
         )
+    a, b = missing[0].tolist()
     warn(
-        f"{n_left_out} of {n_links} links were left out, since not both of their rows are in X. "
-        "This is expected in row folds of cross-validation; cross_validate_links keeps all rows.",
+        f"{len(missing)} of {n_links} links were left out, since not both of their rows are in X, "
+        f"such as that of {a!r} and {b!r}. This is expected in row folds of cross-validation; "
+        "cross_validate_links keeps all rows.",
         LinksWarning,
     )
 

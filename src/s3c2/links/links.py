@@ -380,9 +380,8 @@ class Links:
         index = check_sample_id(sample_id, n, self.n_samples, self._example_ids())
         must, must_left_out = self._must.positions_in(index)
         cannot, cannot_left_out = self._cannot.positions_in(index)
-        report_left_out(
-            must_left_out + cannot_left_out, self.n_links, self._example_ids(), index.ids
-        )
+        left_out = np.concatenate([must_left_out, cannot_left_out])
+        report_left_out(left_out, self.n_links, index.ids)
         return Links._of(must, cannot, n)
 
     def split(self, k: int, *, random_state: Any = None) -> list[tuple[Links, Links]]:
