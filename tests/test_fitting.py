@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from torch import nn
 
-from s3c2 import S3C2, CluNet, LabNet, Links, fit_many, fitting
+from s3c2 import S3C2, CluNet, LabNet, Links, fit_many, grids
 from s3c2.baselines import DCPR, IDEC
 from s3c2.engine import checkpoint, scheduling
 from s3c2.errors import StorageError
@@ -90,6 +90,22 @@ def test_the_models_given_are_not_changed(blobs, grid):
         assert model.get_params() == params
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (Links([(0, 1)], n_samples=7), "Configuration 1 .*7 rows, but X has"),
+        (Links([(0, 1)], [(0, 1)], n_samples=60), "Configuration 1 .*contradict"),
+        ("links.csv", "links is a Links object or None. Configuration 1 is"),
+    ],
+)
+def test_errors_say_which_configuration_is_wrong(blobs, blob_links, wrong, message):
+    grid = [(base(), blob_links), (base(), wrong)]
+    with pytest.raises((TypeError, ValueError), match=f"(?s){message}"):
+        fit_many(blobs[0], grid)
+    with pytest.raises(ValueError, match=r"Configuration 1 \(of 2, the first is 0\): The 'thresh"):
+        fit_many(blobs[0], [(base(labnet__threshold=T), blob_links) for T in (0.3, -1)])
+
+
 def test_a_diverging_configuration_leaves_the_others(blobs, blob_links):
     model = base(random_state=0, labnet__semi_supervised=True, labnet__batch_pairs=16)
     grid = [
@@ -153,7 +169,7 @@ def test_an_interrupted_grid_goes_on(blobs, grid, tmp_path, monkeypatch, seed):
     grid[0][0].set_params(callbacks=None)
     if seed is None:  # the seeds of the first start are kept
         drawn = iter([model.random_state for model, _ in grid])
-        monkeypatch.setattr(fitting, "seed_from", lambda state: next(drawn, 77))
+        monkeypatch.setattr(grids, "seed_from", lambda state: next(drawn, 77))
         for model, _ in grid:
             model.set_params(random_state=None)
     resumed, seen = fit_with_interruptions(X, grid, path, (7, 30, 70))

@@ -21,7 +21,7 @@ LAYERS = (
         "cluster_training", "labnet", "labnet_losses", "labnet_training", "clunet", "clunet_losses",
         "clunet_start", "clunet_training",
     },
-    {"estimator", "baselines", "tuning", "labelling", "onnx_export", "questions"},
+    {"estimator", "baselines", "grids", "tuning", "labelling", "onnx_export", "questions"},
     {"ray"},
     {"cli", "report", "page"},
     {"__main__"},
@@ -58,7 +58,7 @@ def imported(path: Path) -> set[str]:
 
 
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
-PUBLIC = {"S3C2": "estimator", "LabNet": "labnet", "CluNet": "clunet", "fit_many": "fitting"}
+PUBLIC = {"S3C2": "estimator", "LabNet": "labnet", "CluNet": "clunet", "fit_many": "grids"}
 PUBLIC |= {"Links": "links", "Rates": "metrics"}
 
 

@@ -28,7 +28,7 @@ from s3c2.cli.commands import s3c2 as s3c2_command
 from s3c2.engine.cluster import connected, spread
 from s3c2.errors import ClusterError, DataError, LinksWarning, MissingExtraError
 from s3c2.files.model_files import model_file
-from s3c2.fitting import _groups
+from s3c2.grids import _groups
 from s3c2.labelling import folder_of_run, stream_of
 from s3c2.ray import PartsOfRun, label_parts
 

@@ -28,7 +28,7 @@ def usable(model, X, n_clusters):
 @pytest.mark.parametrize("links", [None, NONE, Links(must=[], cannot=[], n_samples=120)])
 def test_clear_groups_are_found_and_it_is_said(blobs, small, links):
     X, y = blobs
-    with pytest.warns(NoLinksWarning, match=r"There are no links.*A few links already help"):
+    with pytest.warns(NoLinksWarning, match=r"There are no links.*Links say what belongs together"):
         model = S3C2(3, **small).fit(X, links=links)
     assert ari(y, model.labels_) == 1
     assert model.suspicious_links_ is None

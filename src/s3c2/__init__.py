@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from s3c2.data.streams import Batches
     from s3c2.engine.callbacks import Callback, Step
     from s3c2.estimator import S3C2
-    from s3c2.fitting import fit_many
+    from s3c2.grids import fit_many
     from s3c2.labnet import LabNet
     from s3c2.links import Links
     from s3c2.metrics import Rates
@@ -35,7 +35,7 @@ _HOME = {
     "Step": "engine.callbacks",
     "cross_validate_links": "tuning",
     "export_onnx": "onnx_export",
-    "fit_many": "fitting",
+    "fit_many": "grids",
 }
 
 __all__ = [

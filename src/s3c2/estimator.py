@@ -94,9 +94,10 @@ class S3C2(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinkClusterer):
     labnet_, clunet_ : the fitted LabNet and CluNet
     n_clusters_ : number of clusters
     threshold_ : the T in use
-    suspicious_links_ : (links, 2) the given links by row number, those first that the neighbours of
-        their rows contradict most; such links count less in the training
-    link_doubts_ : (links,) how much, from 1 to 0
+    suspicious_links_ : (links, 2) all given links by row number, those first that the neighbours of
+        their rows contradict most; such links count less in the training. None if links were not
+        judged, as without any
+    link_doubts_ : (links,) how much, from 1 to 0; above 0.5 a link is more likely wrong than right
     history_ : {"labnet": …, "clunet": …}, each a dict of loss terms per step
     scale_, network_kind_ : the scale and the kind of network in use, where "auto" chose them
     n_features_in_ : number of columns

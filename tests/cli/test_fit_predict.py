@@ -243,6 +243,16 @@ def test_model_saved_from_python_predicts_prepared_arrays(folder):
     assert "saved from Python" in result.stderr
 
 
+def test_new_data_with_texts_gets_no_advice_for_fit(fitted, folder):
+    lines = (fitted / "data.csv").read_text().splitlines()
+    folder.write("new.csv", "\n".join([lines[0], "x,1,2,blue,4"]) + "\n")
+    result = folder.run("predict", fitted / "out", "new.csv")
+    assert result.exit_code == 2
+    assert "column 'c' is not numeric" in result.stderr
+    assert "The model learned from numbers in this column" in result.stderr
+    assert "--drop" not in result.stderr
+
+
 def test_a_fit_says_that_it_replaces_results(fitted, folder):
     said = "The results of an earlier fit in out will be replaced."
     assert said not in fitted.result.stderr

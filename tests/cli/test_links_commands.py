@@ -19,6 +19,13 @@ def test_check_counts_and_closure(folder):
     assert "No contradictions." in result.stdout
 
 
+def test_check_says_that_ids_were_not_compared_with_data(folder):
+    said = "Whether the data has rows with these ids was not checked"
+    assert said in folder.run("links", "check", "links.csv").stderr
+    with_data = ("--data", "data.csv", "--id-column", "name")
+    assert said not in folder.run("links", "check", "links.csv", *with_data).stderr
+
+
 def test_check_shows_contradictions_and_exits_1(folder):
     folder.write("l.csv", CONTRADICTORY)
     result = folder.run("links", "check", "l.csv")

@@ -58,18 +58,23 @@ def test_doubted_links_are_counted_and_said(folder, monkeypatch):
     names = [row["name"] for row in folder.read("data.csv")]
     result = folder.run(*fit_command(), "--json")
     assert json.loads(result.stdout)["doubted_links"] == 2
-    said = "2 links are doubtful beside the neighbours of their rows; the report lists them."
+    said = (
+        "2 links are doubtful: the neighbours of their rows speak against them; the report lists "
+        "them."
+    )
     assert result.stderr.splitlines()[-1] == said
     report = (folder / "out/report.html").read_text(encoding="utf-8")
     assert f"{names[0]} – {names[1]}" in report
     assert folder.run(*fit_command(), "--quiet").output == ""
     result = folder.run(*fit_command(), "--no-report")
-    assert result.stderr.splitlines()[-1].endswith("doubtful beside the neighbours of their rows.")
+    assert result.stderr.splitlines()[-1].endswith(
+        "the neighbours of their rows speak against them."
+    )
 
 
 def test_words_of_doubt():
     assert words_of_doubt(1, True) == (
-        "1 link is doubtful beside the neighbours of its rows; the report lists it."
+        "1 link is doubtful: the neighbours of its rows speak against it; the report lists it."
     )
     assert words_of_doubt(1234, True).startswith("1,234 links are doubtful")
     assert words_of_doubt(1234, True).endswith("; the report lists the first 20.")

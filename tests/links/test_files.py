@@ -260,6 +260,9 @@ JSONL = "l.jsonl"
          "cannot-link of row 3 to itself"),
         (CSV, "a,b,link\nann,bob,must\nann,bobb,must\n", {"ids": ["ann", "bob"]}, "l.csv, line 3: "
          "b is 'bobb', which is not among the 2 ids. Did you mean 'bob'?"),
+        (CSV, "a,b,link\nann,xyz,must\nxyz,qrs,must\nann,bob,cannot\n", {"ids": ["ann", "bob"]},
+         "b is 'xyz', which is not among the 2 ids. Correct the line or remove it. "
+         "Lines with an id that is not there: 2."),
         (CSV, "a,b,link\n1,2,must\n1,7,must\n", {"ids": [1, 2]}, "l.csv, line 3: b is '7', which"),
         (CSV, "a,b,link\n50,1001,must\n", {"ids": [50, 1002]}, "Did you mean 1002?"),
         (CSV, "a,b,link\nx,y,must\n", {"ids": ["x", "y", "x"]}, "ids must be different for every "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from s3c2.cli.data_options import PATH
-from s3c2.cli.messages import example, print_json, say
+from s3c2.cli.messages import example, print_json, say, this_command
 from s3c2.cli.outputs import check_matplotlib, output_folder
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def demo(out: Path, sets: int, as_json: bool, quiet: bool) -> None:
         return
     _print_table(table, note)
     say(f"Open {out / 'report.html'}, or go on with the data in {out}:", quiet=quiet)
-    say(f"  s3c2 predict {out} {out / 'held_out.csv'} | head", quiet=quiet)
+    say(f"  {this_command()} predict {out} {out / 'held_out.csv'} | head", quiet=quiet)
 
 
 def _in_words(scores: list[Scores]) -> dict[str, str]:

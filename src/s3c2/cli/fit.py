@@ -234,8 +234,6 @@ def fit(
         began = time.monotonic()
         if is_first():
             _check_outputs(out, [data, links_file], report=not no_report)
-            if (out / "model").exists():
-                say(f"The results of an earlier fit in {out} will be replaced.", quiet=quiet)
         from s3c2.data import prepare
         from s3c2.report import Answers
 
@@ -252,6 +250,8 @@ def fit(
             rows, links_file, contradictions, memory * 2**20, verbose, may_lack=skip_damaged
         )
         _warn_of_too_many_groups(seen.given, n_clusters, seen.whole_names)
+        if is_first() and (out / "model").exists():
+            say(f"The results of an earlier fit in {out} will be replaced.", quiet=quiet)
         scaling = {"none": None, "auto": preparation.usual_scale}.get(scale, scale)
         shared = {"scale": scaling, "contradictions": contradictions, "verbose": verbose}
         model = new_model(n_clusters, seen.X, settings, shared)

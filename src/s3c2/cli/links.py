@@ -68,6 +68,8 @@ def check(
         print_json(result)
     else:
         _print_check(result)
+        if data is None and read.by_id:
+            say("Whether the data has rows with these ids was not checked: give it with --data.")
     if result["n_contradictions"]:
         click.get_current_context().exit(CONTRADICTIONS_FOUND)
 

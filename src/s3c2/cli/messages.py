@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -53,6 +56,13 @@ def settings_as_given() -> Iterator[None]:
         raise
     except ValueError as error:
         raise S3C2Error(str(error)) from error
+
+
+def this_command() -> str:
+    """How to call the program again: by its name if the shell finds it, otherwise as now."""
+    if shutil.which("s3c2"):
+        return "s3c2"
+    return sys.argv[0] if Path(sys.argv[0]).name == "s3c2" else "python -m s3c2"
 
 
 def flag(parameter: str, value: str | None = None) -> str:

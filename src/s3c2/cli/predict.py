@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from s3c2.cli.outputs import (
     is_parts_folder,
     output_folder,
 )
+from s3c2.errors import DataError
 
 if TYPE_CHECKING:
     from s3c2.data.streams import Stream
@@ -103,7 +104,7 @@ def predict(
     left_out = LeftOut(quiet)
     refused = left_out.note if skip_damaged else None
     verbose = 0 if quiet or out == STDOUT else 1
-    with settings_as_given(), _cluster(address) if on_ray else nullcontext():
+    with settings_as_given(), _of_new_data(), _cluster(address) if on_ray else nullcontext():
         model = S3C2.load(model_folder, device=device)
         stream = stream_of(model, data, id_column, refused)
         ids_twice = _ids_twice(stream, skip_damaged, verbose, quiet)
@@ -129,6 +130,20 @@ def predict(
         left = {"left_out": len(left_out.errors)} if skip_damaged else {}
         print_json({"rows": n_rows, "output": str(out), **left, "ids_twice": ids_twice})
     say(f"The labels of {n_rows:,} rows are in {out}{left_out.in_words()}.", quiet=quiet or as_json)
+
+
+@contextmanager
+def _of_new_data() -> Iterator[None]:
+    """Which columns are data was chosen in the fit: advise nothing else here."""
+    from s3c2.data.columns import NotNumericError
+
+    try:
+        yield
+    except NotNumericError as error:
+        raise DataError(
+            f"{error.what} The model learned from numbers in this column: give such, or fit anew "
+            "without it."
+        ) from None
 
 
 def _ids_twice(stream: Stream, skip_damaged: bool, verbose: int, quiet: bool) -> int | None:

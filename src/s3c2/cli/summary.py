@@ -66,10 +66,11 @@ def words_of_doubt(n_doubted: int, report: bool) -> str:
     from s3c2.report.writing import MOST_DOUBTED
 
     one = n_doubted == 1
-    links, rows, them = ("link is", "its", "it") if one else ("links are", "their", "them")
+    link, rows, them = ("link is", "its", "it") if one else ("links are", "their", "them")
     if n_doubted > MOST_DOUBTED:
         them = f"the first {MOST_DOUBTED}"
-    words = f"{n_doubted:,} {links} doubtful beside the neighbours of {rows} rows"
+    against = "it" if one else "them"
+    words = f"{n_doubted:,} {link} doubtful: the neighbours of {rows} rows speak against {against}"
     return f"{words}; the report lists {them}." if report else f"{words}."
 
 

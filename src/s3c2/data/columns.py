@@ -107,6 +107,23 @@ def check_file(path: Path) -> None:
         raise DataError(f"{path}: the file is empty; expected data in it.")
 
 
+class NotNumericError(DataError):
+    """A column holds something else than numbers.
+
+    Parameters
+    ----------
+    what : which column, and what it holds
+    remedy : how to mend it where columns may be chosen; new data has those of the fit
+    """
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what, remedy)
+        self.what, self.remedy = what, remedy
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.remedy}"
+
+
 @contextmanager
 def _told_as_data() -> Iterator[None]:
     try:
@@ -132,11 +149,12 @@ def _numbers(column: Any, path: Path | str, name: str, first: int) -> NDArray[An
         if not pa.types.is_temporal(column.type):
             return np.asarray(numbers.to_numpy(), dtype=np.float64)
     row, value = _first_bad_value(_values(column, path, name))
-    raise DataError(
+    raise NotNumericError(
         f"{path}: column {name!r} is not numeric: row {first + row} (the first is 0) holds "
-        f"{value!r}. Leave the column out with {named('drop', name)}, or give "
+        f"{value!r}.",
+        f"Leave the column out with {named('drop', name)}, or give "
         f"{named('id_column', name)} if it holds the rows' ids, or {named('text_column', name)} "
-        "if its texts are what is to be clustered."
+        "if its texts are what is to be clustered.",
     )
 
 

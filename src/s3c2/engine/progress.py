@@ -46,6 +46,7 @@ class Progress:
         self.next = self.began + PATIENCE if self.verbose else float("inf")
         self._bar: Any = None
         self._task: Any = None
+        self._lines = 0  # printed where there is no bar
 
     def due(self) -> bool:
         """Whether it is time for an update; cheap enough to ask every step."""
@@ -80,6 +81,7 @@ class Progress:
                 file=sys.stderr,
                 flush=True,
             )
+            self._lines += 1
             self.next = now + LINE_EVERY
 
     def __enter__(self) -> Progress:
@@ -95,6 +97,9 @@ class Progress:
             if kind is None:
                 self._bar.update(self._task, completed=self.total)
             self._bar.stop()
+        elif self._lines and kind is None:
+            seconds = time.monotonic() - self.began
+            print(f"{self.what}: done in {seconds:.0f} s", file=sys.stderr, flush=True)
 
 
 def say(words: str, verbose: int) -> None:

@@ -217,23 +217,25 @@ def _rows_of_ids(table: LinkTable, index: IdIndex) -> Ids:
     strip = table.is_text and kind(index.ids) == "integers"
     if strip:  # compare spellings: "007" is not the id 7
         spelled = IdIndex(as_ids(list(map(str, index.ids.tolist())), "ids"), "ids")
-    columns = []
-    for column, values in (("a", table.a), ("b", table.b)):
-        wanted = as_ids(list(map(str.strip, values)) if strip else values, column)
-        rows = spelled.positions(wanted)
-        if (rows < 0).any():
-            i = int(np.flatnonzero(rows < 0)[0])
-            more = int((rows < 0).sum()) - 1
-            others = f" So it is in {more:,} more lines." if more else ""
-            hint = index.suggestion(values[i]) or f" Correct the line or remove it.{others}"
-            if kind(wanted) != kind(spelled.ids):
-                hint = f" The file holds {kind(wanted)}, but ids are {kind(index.ids)}."
-            table.fail(
-                i,
-                f"{column} is {values[i]!r}, which is not among the {len(index.ids)} ids.{hint}",
-            )
-        columns.append(rows)
-    return np.stack(columns, axis=1)
+    wanted = {
+        column: as_ids(list(map(str.strip, values)) if strip else values, column)
+        for column, values in (("a", table.a), ("b", table.b))
+    }
+    rows = np.stack([spelled.positions(ids) for ids in wanted.values()], axis=1)  # (links, 2)
+    unknown = (rows < 0).any(axis=1)
+    if unknown.any():
+        i, n = int(unknown.argmax()), int(unknown.sum())
+        column, values = ("a", table.a) if rows[i, 0] < 0 else ("b", table.b)
+        hint = index.suggestion(values[i]) or " Correct the line or remove it."
+        if kind(wanted[column]) != kind(spelled.ids):
+            hint = f" The file holds {kind(wanted[column])}, but ids are {kind(index.ids)}."
+        others = f" Lines with an id that is not there: {n:,}." if n > 1 else ""
+        table.fail(
+            i,
+            f"{column} is {values[i]!r}, which is not among the {len(index.ids)} ids."
+            f"{hint}{others}",
+        )
+    return rows
 
 
 def write_links(path: Any, must: CheckedPairs, cannot: CheckedPairs, ids: Ids | None) -> None:

@@ -289,13 +289,14 @@ def report_left_out(missing: Ids, n_links: int, sample_id: Ids) -> None:
         )
         raise LinksError(
             f"None of the {n_links} links has both rows in X: the links speak of, for example, "
-            f"{_example(missing)}, and {rows}. Check that both name the rows alike."
+            f"{_example(missing)}, and {rows}. Check that both name the rows alike. In a fold of "
+            "cross-validation there may be no link at all: cross_validate_links keeps all rows."
         )
     a, b = missing[0].tolist()
     warn(
         f"{len(missing)} of {n_links} links were left out, since not both of their rows are in X, "
-        f"such as that of {a!r} and {b!r}. This is expected in row folds of cross-validation; "
-        "cross_validate_links keeps all rows.",
+        f"such as that of {a!r} and {b!r}. If the ids are written as in X, this is a part of the "
+        "rows, as in a fold of cross-validation; cross_validate_links keeps all rows.",
         LinksWarning,
     )
 
