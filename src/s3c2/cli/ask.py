@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from s3c2.cli.data_options import PATH, data_options
+from s3c2.cli.data_options import PATH, clusters_option, data_options
 from s3c2.cli.fit import check_clusters
 from s3c2.cli.messages import example, say
 from s3c2.cli.outputs import check_is_ours, check_matplotlib, output_folder
@@ -35,14 +35,7 @@ def height_and_width(_: Any, __: Any, value: str | None) -> tuple[int, int] | No
     )
 )
 @click.argument("data", type=PATH)
-@click.option(
-    "-k",
-    "--clusters",
-    "n_clusters",
-    type=int,
-    required=True,
-    help="Number of clusters, at least 2.",
-)
+@clusters_option
 @click.option("-o", "out", type=PATH, required=True, help="Folder of the project.")
 @data_options
 @click.option(

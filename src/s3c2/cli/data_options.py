@@ -1,4 +1,4 @@
-"""Options that say how DATA is read, shared by the commands, and reading links for it."""
+"""Options that several commands have: how DATA is read, how many clusters. And its links."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ class PathOnDisk(click.Path):
 
 
 PATH = PathOnDisk(path_type=Path)
+
+clusters_option = click.option(
+    "-k",
+    "--clusters",
+    "n_clusters",
+    type=int,
+    required=True,
+    help="Number of clusters, at least 2.",
+)
 
 
 def data_options(command: Command) -> Command:

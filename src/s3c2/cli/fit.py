@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from s3c2.cli.data_options import PATH, data_options
+from s3c2.cli.data_options import PATH, clusters_option, data_options
 from s3c2.cli.messages import Interrupted, example, print_json, say, settings_as_given
 from s3c2.cli.new_model import new_model
 from s3c2.cli.outputs import (
@@ -70,14 +70,7 @@ def number_or_word(value: str) -> float | str:
     type=PATH,
     help="File with the links. Without it the neighbours of the rows alone decide.",
 )
-@click.option(
-    "-k",
-    "--clusters",
-    "n_clusters",
-    type=int,
-    required=True,
-    help="Number of clusters, at least 2.",
-)
+@clusters_option
 @click.option("-o", "out", type=PATH, required=True, help="Folder for the results.")
 @data_options
 @click.option(
