@@ -6,10 +6,9 @@ import pandas as pd
 
 from experiments.findings import number
 from experiments.plots import TITLES
-from experiments.runs import DEFAULT
+from experiments.runs import DEFAULT, FULL
 
 BUDGETS = (20, 100, 1000, 5000)
-FEWEST = 20
 DENSE = {
     "mnist": (0.88, 0.905, 0.93, 0.95),
     "fashion-mnist": (0.62, 0.66, 0.735, 0.775),
@@ -93,9 +92,9 @@ def judged_few(data: pd.DataFrame) -> str:
     own = data[data["name"] == DEFAULT].set_index(["dataset", "n_links"])
     found: dict[str, list[str]] = {"higher": [], "the same": [], "lower": []}
     for dataset in dict.fromkeys(data["dataset"]):
-        if not {(dataset, 0), (dataset, FEWEST)} <= set(own.index):
+        if not {(dataset, 0), (dataset, FULL.least)} <= set(own.index):
             continue
-        without, few = own.loc[(dataset, 0)], own.loc[(dataset, FEWEST)]
+        without, few = own.loc[(dataset, 0)], own.loc[(dataset, FULL.least)]
         gain, spread = few["nmi"] - without["nmi"], max(few["nmi_std"], without["nmi_std"])
         word = "the same" if abs(gain) <= spread else "higher" if gain > 0 else "lower"
         scores = (f"{number(one['nmi'])} ± {number(one['nmi_std'])}" for one in (without, few))
@@ -103,7 +102,7 @@ def judged_few(data: pd.DataFrame) -> str:
     if not any(found.values()):
         return ""
     parts = (f"- {word}: {'; '.join(cases)}\n" for word, cases in found.items() if cases)
-    head = f"Goal: {FEWEST} links never hurt beyond the spread. With them NMI is, against none,"
+    head = f"Goal: {FULL.least} links never hurt beyond the spread. With them NMI is, against none,"
     return f"{head}\n\n{''.join(parts)}"
 
 
